@@ -1,0 +1,1 @@
+"""Views as immutable algebra: relations over bags of rows, scalars over columns."""

@@ -1,0 +1,46 @@
+"""Aggregate functions by how their value follows a change of the rows below them."""
+
+from __future__ import annotations
+
+from viewkeeper.algebra.types import FLOATING, INTEGRAL, decimal_parts
+
+ADDITIVE = frozenset({"count", "sum", "avg"})
+EXTREMES = frozenset({"min", "max"})
+
+# Functions of the bag of argument values alone: a group can be computed afresh at any time with the same result.
+REPEATABLE = (
+    ADDITIVE
+    | EXTREMES
+    | frozenset(
+        """any approx_count_distinct bit_and bit_or bit_xor bool_and bool_or corr count_if covar_pop covar_samp
+        every kurtosis median percentile regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope
+        regr_sxx regr_sxy regr_syy skewness some std stddev stddev_pop stddev_samp try_avg try_sum var_pop
+        var_samp variance""".split()
+    )
+)
+
+SYNONYMS = {"mean": "avg"}
+
+# A decimal of more digits than this times a weight of ten digits would not fit in 38.
+WIDEST_WEIGHTED_DECIMAL = 27
+# avg's rounding is corrected exactly up to this many digits (changes/stored.py).
+WIDEST_AVERAGE = 23
+
+
+def why_not_additive(function: str, argument_type: str | None, distinct: bool) -> str | None:
+    """Why the function cannot be maintained by adding up signed changes, or None if it can."""
+    if distinct:
+        return f"{function}(DISTINCT …) must know which values are left"
+    if function not in ADDITIVE:
+        return f"{function} cannot be undone by a deleted row"
+    if function == "count" or argument_type is None or argument_type in INTEGRAL:
+        return None
+    parts = decimal_parts(argument_type)
+    if parts is not None:
+        widest = WIDEST_WEIGHTED_DECIMAL if function == "sum" else WIDEST_AVERAGE
+        if parts[0] <= widest:
+            return None
+        return f"{function} of {argument_type}: too many digits to add up signed changes exactly"
+    if argument_type in FLOATING:
+        return f"{function} of {argument_type}: floating-point sums do not cancel exactly"
+    return f"{function} of {argument_type} is not added up from changes"

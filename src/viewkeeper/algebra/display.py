@@ -1,0 +1,81 @@
+"""Algebra as text for people: one operator a line, inputs indented below."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from viewkeeper.algebra.relations import (
+    Aggregate,
+    Changes,
+    Filter,
+    Join,
+    Measure,
+    Project,
+    Relation,
+    Scan,
+    Union,
+    Values,
+    inputs,
+)
+from viewkeeper.algebra.scalars import Call, Cast, Column, Literal, Scalar, Verbatim
+
+INFIX = frozenset("+ - * / % = <> < <= > >= <=> AND OR || & | ^ DIV LIKE ILIKE RLIKE".split())
+
+
+def show_scalar(scalar: Scalar) -> str:
+    match scalar:
+        case Column(name):
+            return name
+        case Literal(sql):
+            return sql
+        case Call(name, (left, right)) if name in INFIX:
+            return f"({show_scalar(left)} {name} {show_scalar(right)})"
+        case Call("IS NULL" | "IS NOT NULL" as name, (arg,)):
+            return f"({show_scalar(arg)} {name})"
+        case Call("NOT" | "-" as name, (arg,)):
+            return f"({name} {show_scalar(arg)})"
+        case Call(name, args):
+            return f"{name.lower()}({', '.join(map(show_scalar, args))})"
+        case Cast(arg, type_):
+            return f"cast({show_scalar(arg)} as {type_})"
+        case Verbatim(parts, args):
+            return parts[0] + "".join(show_scalar(a) + p for a, p in zip(args, parts[1:], strict=True))
+        case _:
+            assert_never(scalar)
+
+
+def show_measure(measure: Measure) -> str:
+    distinct = "distinct " if measure.distinct else ""
+    where = f" where {measure.where}" if measure.where else ""
+    return f"{measure.name} = {measure.function.lower()}({distinct}{', '.join(measure.args) or '*'}){where}"
+
+
+def show_operator(rel: Relation) -> str:
+    """The operator alone, without its inputs."""
+    match rel:
+        case Scan(table, _, state):
+            return f"scan {table}" + (" as it was" if state == "old" else "")
+        case Changes(table):
+            return f"changes of {table}"
+        case Values(_, rows):
+            return f"{len(rows)} given rows" if rows else "nothing"
+        case Filter(_, predicate):
+            return f"filter {show_scalar(predicate)}"
+        case Project(_, items):
+            shown = (i.name if i.value == Column(i.name) else f"{i.name} = {show_scalar(i.value)}" for i in items)
+            return f"project {', '.join(shown)}"
+        case Join(_, _, kind, condition):
+            return f"{kind} join on {show_scalar(condition)}"
+        case Union():
+            return "union all"
+        case Aggregate(_, group_by, measures):
+            by = f" by {', '.join(group_by)}" if group_by else " of everything"
+            return f"aggregate{by}" + "".join(f", {show_measure(m)}" for m in measures)
+        case _:
+            assert_never(rel)
+
+
+def show(rel: Relation, indent: int = 0) -> str:
+    """The whole tree."""
+    below = "".join("\n" + show(i, indent + 1) for i in inputs(rel))
+    return "  " * indent + show_operator(rel) + below

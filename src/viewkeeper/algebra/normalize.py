@@ -1,0 +1,127 @@
+"""Tidying that keeps the meaning: unused columns out, empty relations away."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from viewkeeper.algebra.relations import (
+    Aggregate,
+    Changes,
+    Filter,
+    Item,
+    Join,
+    Project,
+    Relation,
+    Scan,
+    Union,
+    Values,
+    empty,
+    is_empty,
+    names,
+    pass_through,
+)
+from viewkeeper.algebra.scalars import Column, columns, substitute
+
+
+def prune(rel: Relation, needed: frozenset[str] | None = None) -> Relation:
+    """The relation with only the needed columns carried through it (all, if None), in their order.
+
+    A relation may keep columns nobody asked for where dropping them would need a new operator.
+    """
+    wanted = frozenset(names(rel)) if needed is None else needed
+    match rel:
+        case Scan(table, cols, state):
+            return Scan(table, tuple(c for c in cols if c.name in wanted), state)
+        case Changes(table, cols):
+            return Changes(table, tuple(c for c in cols if c.name in wanted))
+        case Values():
+            return rel
+        case Filter(input, predicate):
+            return Filter(prune(input, wanted | columns(predicate)), predicate)
+        case Project(input, items):
+            kept = tuple(i for i in items if i.name in wanted)
+            used = frozenset().union(*(columns(i.value) for i in kept)) if kept else frozenset()
+            return Project(prune(input, used), kept)
+        case Join(left, right, kind, condition):
+            used = wanted | columns(condition)
+            return Join(prune(left, used), prune(right, used), kind, condition)
+        case Union(inputs):
+            # Every branch must end with the same columns, so each gets exactly the wanted ones.
+            return Union(tuple(_exactly(prune(i, wanted), wanted) for i in inputs))
+        case Aggregate(input, group_by, measures):
+            # A global aggregate is one row because it measures something.
+            kept_measures = tuple(m for m in measures if m.name in wanted) or (() if group_by else measures[:1])
+            used = frozenset(group_by).union(*(m.reads for m in kept_measures))
+            return Aggregate(prune(input, used), group_by, kept_measures)
+        case _:
+            assert_never(rel)
+
+
+def _exactly(rel: Relation, wanted: frozenset[str]) -> Relation:
+    if frozenset(names(rel)) <= wanted:
+        return rel
+    return Project(rel, pass_through(tuple(f for f in rel.schema if f.name in wanted)))
+
+
+def collapse(rel: Relation) -> Relation:
+    """Neighbouring projections as one, where at least one of them only renames."""
+    match rel:
+        case Scan() | Changes() | Values():
+            return rel
+        case Filter(input, predicate):
+            return Filter(collapse(input), predicate)
+        case Project(input, items):
+            below = collapse(input)
+            if isinstance(below, Project) and (_renames(items) or _renames(below.items)):
+                inner = {i.name: i.value for i in below.items}
+                return Project(below.input, tuple(Item(i.name, substitute(i.value, inner), i.type) for i in items))
+            return Project(below, items)
+        case Join(left, right, kind, condition):
+            return Join(collapse(left), collapse(right), kind, condition)
+        case Union(inputs):
+            return Union(tuple(collapse(i) for i in inputs))
+        case Aggregate(input, group_by, measures):
+            return Aggregate(collapse(input), group_by, measures)
+        case _:
+            assert_never(rel)
+
+
+def _renames(items: tuple[Item, ...]) -> bool:
+    return all(isinstance(i.value, Column) for i in items)
+
+
+def drop_empty(rel: Relation) -> Relation:
+    """The relation without the parts that are empty by construction; an empty relation if nothing is left."""
+    match rel:
+        case Scan() | Changes() | Values():
+            return rel
+        case Filter(input, predicate):
+            below = drop_empty(input)
+            return empty(rel.schema) if is_empty(below) else Filter(below, predicate)
+        case Project(input, items):
+            below = drop_empty(input)
+            return empty(rel.schema) if is_empty(below) else Project(below, items)
+        case Join(left, right):
+            return _drop_empty_join(rel, drop_empty(left), drop_empty(right))
+        case Union(inputs):
+            kept = tuple(i for i in map(drop_empty, inputs) if not is_empty(i))
+            return empty(rel.schema) if not kept else kept[0] if len(kept) == 1 else Union(kept)
+        case Aggregate(input, group_by, measures):
+            below = drop_empty(input)
+            gone = is_empty(below) and group_by
+            return empty(rel.schema) if gone else Aggregate(below, group_by, measures)
+        case _:
+            assert_never(rel)
+
+
+def _drop_empty_join(rel: Join, left: Relation, right: Relation) -> Relation:
+    match rel.kind:
+        case "inner" | "semi":
+            gone = is_empty(left) or is_empty(right)
+        case "left" | "anti":
+            gone = is_empty(left)
+        case "full":
+            gone = is_empty(left) and is_empty(right)
+        case _:
+            assert_never(rel.kind)
+    return empty(rel.schema) if gone else Join(left, right, rel.kind, rel.condition)

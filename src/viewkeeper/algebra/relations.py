@@ -1,0 +1,241 @@
+"""The operators: each is data that says which bag of rows it stands for, and checks its own integrity.
+
+A *change* is an ordinary relation with one more column, `__vk_weight`: +n for n rows that came, −n for n that
+went. A relation without that column is a state.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal as OneOf
+from typing import assert_never
+
+from viewkeeper.algebra.node import Node
+from viewkeeper.algebra.scalars import Column, Scalar, columns
+from viewkeeper.algebra.types import BIGINT
+from viewkeeper.errors import InternalError
+
+WEIGHT = "__vk_weight"
+
+State = OneOf["old", "new"]
+JoinKind = OneOf["inner", "left", "full", "semi", "anti"]
+
+
+@dataclass(frozen=True, eq=False)
+class Field(Node):
+    """A named, typed column of a relation."""
+
+    name: str
+    type: str
+
+
+Schema = tuple[Field, ...]
+WEIGHT_FIELD = Field(WEIGHT, BIGINT)
+
+
+@dataclass(frozen=True, eq=False)
+class ScanColumn(Node):
+    """A column of a stored table, and its name in this relation."""
+
+    source: str
+    name: str
+    type: str
+
+
+@dataclass(frozen=True, eq=False)
+class Scan(Node):
+    """The rows of a stored table, before or after the change at hand."""
+
+    table: str
+    columns: tuple[ScanColumn, ...]
+    state: State = "new"
+
+    @cached_property
+    def schema(self) -> Schema:
+        return tuple(Field(c.name, c.type) for c in self.columns)
+
+
+@dataclass(frozen=True, eq=False)
+class Changes(Node):
+    """The rows of a stored table that came and went between its old and its new state, with weights."""
+
+    table: str
+    columns: tuple[ScanColumn, ...]
+
+    @cached_property
+    def schema(self) -> Schema:
+        return (*(Field(c.name, c.type) for c in self.columns), WEIGHT_FIELD)
+
+
+@dataclass(frozen=True, eq=False)
+class Values(Node):
+    """Rows given in the text; none of them is the empty relation."""
+
+    fields: Schema
+    rows: tuple[tuple[Scalar, ...], ...]
+
+    @property
+    def schema(self) -> Schema:
+        return self.fields
+
+
+@dataclass(frozen=True, eq=False)
+class Filter(Node):
+    """Rows of `input` for which `predicate` is true (not unknown)."""
+
+    input: Relation
+    predicate: Scalar
+
+    def __post_init__(self) -> None:
+        _require(columns(self.predicate), self.input, "Filter")
+
+    @property
+    def schema(self) -> Schema:
+        return self.input.schema
+
+
+@dataclass(frozen=True, eq=False)
+class Item(Node):
+    """One computed column."""
+
+    name: str
+    value: Scalar
+    type: str
+
+
+@dataclass(frozen=True, eq=False)
+class Project(Node):
+    """For each row of `input` the row of `items`; duplicates stay."""
+
+    input: Relation
+    items: tuple[Item, ...]
+
+    def __post_init__(self) -> None:
+        for item in self.items:
+            _require(columns(item.value), self.input, "Project")
+        _distinct_names(self.schema, "Project")
+
+    @cached_property
+    def schema(self) -> Schema:
+        return tuple(Field(item.name, item.type) for item in self.items)
+
+
+@dataclass(frozen=True, eq=False)
+class Join(Node):
+    """Pairs of rows for which `condition` is true; `left` and `full` pad with NULL, `semi` and `anti` only filter."""
+
+    left: Relation
+    right: Relation
+    kind: JoinKind
+    condition: Scalar
+
+    def __post_init__(self) -> None:
+        both = (*self.left.schema, *self.right.schema)
+        _distinct_names(both, "Join")
+        missing = columns(self.condition) - {f.name for f in both}
+        if missing:
+            raise InternalError(f"Join reads columns that are not there: {sorted(missing)}")
+
+    @cached_property
+    def schema(self) -> Schema:
+        return self.left.schema if self.kind in ("semi", "anti") else (*self.left.schema, *self.right.schema)
+
+
+@dataclass(frozen=True, eq=False)
+class Union(Node):
+    """All rows of all inputs (UNION ALL); the inputs have the same column names in the same order."""
+
+    inputs: tuple[Relation, ...]
+
+    def __post_init__(self) -> None:
+        if len({names(i) for i in self.inputs}) != 1:
+            raise InternalError(f"Union of different columns: {[names(i) for i in self.inputs]}")
+
+    @property
+    def schema(self) -> Schema:
+        return self.inputs[0].schema
+
+
+@dataclass(frozen=True, eq=False)
+class Measure(Node):
+    """An aggregate function over columns of the input (none for count(*)), of the rows where `where` is true."""
+
+    name: str
+    function: str
+    args: tuple[str, ...]
+    type: str
+    distinct: bool = False
+    where: str | None = None
+
+    @property
+    def reads(self) -> frozenset[str]:
+        return frozenset(self.args) | ({self.where} if self.where else frozenset())
+
+
+@dataclass(frozen=True, eq=False)
+class Aggregate(Node):
+    """One row per group of equal `group_by` columns (NULL equals NULL); exactly one row if there are none."""
+
+    input: Relation
+    group_by: tuple[str, ...]
+    measures: tuple[Measure, ...]
+
+    def __post_init__(self) -> None:
+        for measure in self.measures:
+            _require(measure.reads, self.input, "Aggregate")
+        _require(frozenset(self.group_by), self.input, "Aggregate")
+        _distinct_names(self.schema, "Aggregate")
+
+    @cached_property
+    def schema(self) -> Schema:
+        types = {f.name: f.type for f in self.input.schema}
+        keys = tuple(Field(name, types[name]) for name in self.group_by)
+        return (*keys, *(Field(m.name, m.type) for m in self.measures))
+
+
+Relation = Scan | Changes | Values | Filter | Project | Join | Union | Aggregate
+
+
+def names(rel: Relation) -> tuple[str, ...]:
+    return tuple(f.name for f in rel.schema)
+
+
+def inputs(rel: Relation) -> tuple[Relation, ...]:
+    """The relations directly below."""
+    match rel:
+        case Scan() | Changes() | Values():
+            return ()
+        case Filter(input) | Project(input) | Aggregate(input):
+            return (input,)
+        case Join(left, right):
+            return (left, right)
+        case Union(inputs):
+            return inputs
+        case _:
+            assert_never(rel)
+
+
+def pass_through(fields: Schema) -> tuple[Item, ...]:
+    """Items that keep these columns as they are."""
+    return tuple(Item(f.name, Column(f.name), f.type) for f in fields)
+
+
+def empty(fields: Schema) -> Values:
+    return Values(fields, ())
+
+
+def is_empty(rel: Relation) -> bool:
+    return isinstance(rel, Values) and not rel.rows
+
+
+def _require(needed: frozenset[str], rel: Relation, operator: str) -> None:
+    missing = needed - set(names(rel))
+    if missing:
+        raise InternalError(f"{operator} reads columns that are not there: {sorted(missing)}")
+
+
+def _distinct_names(fields: Schema, operator: str) -> None:
+    seen = [f.name.lower() for f in fields]
+    if len(seen) != len(set(seen)):
+        raise InternalError(f"{operator} has a column name twice: {seen}")

@@ -1,0 +1,1 @@
+"""The change of a view as algebra: one rule per operator, composed."""

@@ -1,0 +1,206 @@
+"""What a refresh computes and how it is merged into what is kept: the change table and the refresh operator ⊔."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import assert_never
+
+from viewkeeper.algebra.node import walk
+from viewkeeper.algebra.normalize import drop_empty, prune
+from viewkeeper.algebra.reasons import Reason
+from viewkeeper.algebra.relations import (
+    WEIGHT,
+    Aggregate,
+    Filter,
+    Item,
+    Join,
+    Measure,
+    Project,
+    Relation,
+    Scan,
+    is_empty,
+    pass_through,
+)
+from viewkeeper.algebra.scalars import NULL, ZERO, Cast, Column, Scalar, call
+from viewkeeper.algebra.types import BIGINT, INTEGRAL, decimal, decimal_parts
+from viewkeeper.changes.groups import affected_keys, restrict
+from viewkeeper.changes.propagate import change
+from viewkeeper.changes.stored import COUNT, Kept, KeptBag, KeptGroups, StateColumn
+from viewkeeper.changes.weights import Changed, net
+
+OLD, CHANGE = "old.", "change."
+
+
+@dataclass(frozen=True)
+class MergeGroups:
+    """V ⊔ □V on a key: for each change row the new value of every column, over `old.x` and `change.x`.
+
+    `old.x` is NULL where the view has no such row. A row whose new count is 0 goes.
+    """
+
+    key: tuple[str, ...]
+    columns: tuple[Item, ...]
+
+    @property
+    def count(self) -> Scalar:
+        return next(item.value for item in self.columns if item.name == COUNT)
+
+
+@dataclass(frozen=True)
+class MergeBag:
+    """Rows of positive weight come, rows of negative weight go, each as often as its weight says."""
+
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Maintenance:
+    """A view's change as algebra, how to merge it, and why it is computed in this way."""
+
+    change: Relation
+    merge: MergeGroups | MergeBag
+    insert_only: bool
+    reasons: tuple[Reason, ...] = ()
+
+    @property
+    def nothing(self) -> bool:
+        return is_empty(self.change)
+
+
+def maintenance(kept: Kept, changed: Changed) -> Maintenance:
+    """How the kept form of a view follows these changes of its tables."""
+    match kept:
+        case KeptBag(content):
+            return _bag(content, changed)
+        case KeptGroups():
+            return _groups(kept, changed)
+        case _:
+            assert_never(kept)
+
+
+def _bag(content: Relation, changed: Changed) -> Maintenance:
+    rows = prune(drop_empty(net(change(content, changed))))
+    columns = tuple(f.name for f in content.schema)
+    return Maintenance(rows, MergeBag(columns), insert_only=_only_appends(content, changed))
+
+
+def _groups(kept: KeptGroups, changed: Changed) -> Maintenance:
+    appended = _only_appends(kept.input, changed)
+    fresh = [s for s in kept.states if s.why_fresh and not (appended and s.merge in ("least", "greatest"))]
+    below = change(kept.input, changed)
+    if is_empty(below):
+        return Maintenance(below, _merge_added(kept), insert_only=True)
+    if fresh:
+        reasons = tuple(Reason(s.name, f"its groups are computed afresh: {s.why_fresh}") for s in fresh)
+        return Maintenance(_recomputed(kept, below), _merge_fresh(kept), False, reasons)
+    return Maintenance(prune(_summed(kept, below)), _merge_added(kept), insert_only=False)
+
+
+def _only_appends(rel: Relation, changed: Changed) -> bool:
+    """Whether the change can hold no row of negative weight: rows only came, and no group's row was replaced."""
+    nodes = list(walk(rel))
+    tables = {n.table for n in nodes if isinstance(n, Scan)}
+    replaced = any(isinstance(n, Aggregate) for n in nodes)
+    return not replaced and all(changed[t] == "appended" for t in tables if t in changed)
+
+
+# Additive states: □V = γ_G of the signed contributions
+
+
+def _summed(kept: KeptGroups, below: Relation) -> Relation:
+    """□(γ_G f(A)) = γ_G(Σ weight · A): each state's change, added up per group.   [change table]"""
+    types = {f.name: f.type for f in below.schema}
+    keys = tuple(Item(k, Column(k), types[k]) for k in kept.key)
+    contributions = tuple(_contribution(s, types) for s in kept.states)
+    totals = tuple(_total(s, c) for s, c in zip(kept.states, contributions, strict=True))
+    rows = Aggregate(Project(below, (*keys, *contributions)), kept.key, totals)
+    if any(s.merge != "add" for s in kept.states):
+        return rows
+    moved: list[Scalar] = [call("<>", call("COALESCE", Column(s.name), ZERO), ZERO) for s in kept.states]
+    any_moved = moved[0]
+    for condition in moved[1:]:
+        any_moved = call("OR", any_moved, condition)
+    return Filter(rows, any_moved)
+
+
+def _contribution(state: StateColumn, types: dict[str, str]) -> Item:
+    """What one weighted row adds to the state."""
+    measure = state.measure
+    weight = Column(WEIGHT)
+    argument = Column(measure.args[0]) if measure.args else None
+    type_ = types[measure.args[0]] if measure.args else BIGINT
+    value: Scalar
+    if measure.function == "count":
+        present = [call("IS NOT NULL", Column(a)) for a in measure.args]
+        value, type_ = weight, BIGINT
+        for condition in present:
+            value = call("IF", condition, value, ZERO)
+    elif measure.function == "sum" and argument is not None:
+        value, type_ = _times(argument, type_, weight)
+    else:
+        value = argument or NULL
+    if measure.where:
+        value = call("IF", Column(measure.where), value, ZERO if measure.function == "count" else NULL)
+    return Item(state.name, value, type_)
+
+
+def _times(argument: Scalar, type_: str, weight: Scalar) -> tuple[Scalar, str]:
+    """argument · weight without loss: in bigint, or in a decimal ten digits wider."""
+    if type_ in INTEGRAL:
+        return call("*", Cast(argument, BIGINT), weight), BIGINT
+    precision, scale = decimal_parts(type_) or (0, 0)
+    return call("*", argument, Cast(weight, "decimal(10,0)")), decimal(precision + 11, scale)
+
+
+def _total(state: StateColumn, contribution: Item) -> Measure:
+    function = {"add": "sum", "least": "min", "greatest": "max", "fresh": "sum"}[state.merge]
+    parts = decimal_parts(contribution.type)
+    type_ = decimal(parts[0] + 10, parts[1]) if parts and function == "sum" else contribution.type
+    return Measure(state.name, function, (contribution.name,), type_)
+
+
+def _merge_added(kept: KeptGroups) -> MergeGroups:
+    def merged(state: StateColumn) -> Scalar:
+        old, new = Column(OLD + state.name), Column(CHANGE + state.name)
+        if state.merge in ("least", "greatest"):
+            return call(state.merge.upper(), old, new)
+        added = call("+", call("COALESCE", old, ZERO), call("COALESCE", new, ZERO))
+        if state.counted_by is None:
+            return added
+        counted = call(
+            "+",
+            call("COALESCE", Column(OLD + state.counted_by), ZERO),
+            call("COALESCE", Column(CHANGE + state.counted_by), ZERO),
+        )
+        return call("IF", call("=", counted, ZERO), NULL, added)
+
+    return _merge(kept, merged)
+
+
+# Anything else: the touched groups afresh
+
+
+def _recomputed(kept: KeptGroups, below: Relation) -> Relation:
+    """□V = T ⟕ γ_G(E_new ⋉ T): touched groups with their new values, count NULL where a group is gone."""
+    keys = affected_keys(below, kept.key)
+    states = tuple(s.measure for s in kept.states)
+    groups = Aggregate(restrict(kept.input, keys), kept.key, states)
+    if keys is None:
+        return groups
+    joined = Join(keys.relation, groups, "left", keys.matches)
+    types = {f.name: f.type for f in groups.schema}
+    key_items = tuple(Item(k, Column(name), types[k]) for k, name in zip(kept.key, keys.names, strict=True))
+    return Project(joined, (*key_items, *pass_through(groups.schema[len(kept.key) :])))
+
+
+def _merge_fresh(kept: KeptGroups) -> MergeGroups:
+    return _merge(kept, lambda s: Column(CHANGE + s.name))
+
+
+def _merge(kept: KeptGroups, value: Callable[[StateColumn], Scalar]) -> MergeGroups:
+    fields = kept.content.schema
+    keys = tuple(Item(f.name, Column(CHANGE + f.name), f.type) for f in fields[: len(kept.key)])
+    types = {f.name: f.type for f in fields}
+    states = tuple(Item(s.name, Cast(value(s), types[s.name]), types[s.name]) for s in kept.states)
+    return MergeGroups(kept.key, (*keys, *states))

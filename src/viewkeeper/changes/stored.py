@@ -1,0 +1,286 @@
+"""How a view is kept: what its backing table holds, and what readers see of it.
+
+An aggregate on top is kept as its *state*: the group's row count, sums and counts behind an average, … in hidden
+columns. Whatever stands above it (expressions, HAVING) is computed when the view is read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal as OneOf
+
+from viewkeeper.algebra.aggregates import EXTREMES, why_not_additive
+from viewkeeper.algebra.node import walk
+from viewkeeper.algebra.normalize import collapse
+from viewkeeper.algebra.reasons import Reason
+from viewkeeper.algebra.relations import (
+    Aggregate,
+    Filter,
+    Item,
+    Measure,
+    Project,
+    Relation,
+    Scan,
+    ScanColumn,
+    names,
+)
+from viewkeeper.algebra.scalars import NULL, ZERO, Call, Cast, Column, Literal, Scalar, call, substitute
+from viewkeeper.algebra.types import (
+    BIGINT,
+    FLOATING,
+    INTEGRAL,
+    decimal,
+    decimal_parts,
+    not_comparable,
+)
+
+COUNT = "__vk_count"
+_COUNT_DIGITS = 13  # a group of ten million million rows is past anything
+
+Merge = OneOf["add", "least", "greatest", "fresh"]
+
+
+@dataclass(frozen=True)
+class StateColumn:
+    """One maintained column of a kept aggregate: its measure, and how a change is merged into it.
+
+    `counted_by` names the column that counts the values behind a sum, which is NULL where that is 0.
+    """
+
+    measure: Measure
+    merge: Merge
+    why_fresh: str | None = None
+    counted_by: str | None = None
+
+    @property
+    def name(self) -> str:
+        return self.measure.name
+
+
+@dataclass(frozen=True)
+class KeptGroups:
+    """An aggregate kept as one row per group, found by its `key`."""
+
+    input: Relation
+    key: tuple[str, ...]
+    states: tuple[StateColumn, ...]
+
+    @property
+    def content(self) -> Relation:
+        return Aggregate(self.input, self.key, tuple(s.measure for s in self.states))
+
+
+@dataclass(frozen=True)
+class KeptBag:
+    """Rows kept as they are, duplicates as so many rows."""
+
+    content: Relation
+
+
+Kept = KeptGroups | KeptBag
+
+
+@dataclass(frozen=True)
+class StoredForm:
+    """What the backing table holds, and what readers see of it as algebra over a scan of that table."""
+
+    kept: Kept
+    public: Relation
+
+
+def stored_form(definition: Relation, backing: str) -> StoredForm:
+    """How to keep a view of this definition in the table `backing`."""
+    above: list[Project | Filter] = []
+    core = definition
+    while isinstance(core, (Project, Filter)):
+        above.append(core)
+        core = core.input
+    if isinstance(core, Aggregate):
+        return _groups(core, above, backing)
+    return StoredForm(KeptBag(definition), _scan(backing, definition))
+
+
+def why_not_maintainable(form: StoredForm) -> Reason | None:
+    """What in the kept form keeps changes from being applied exactly, or None."""
+    kept = form.kept
+    compared = kept.content.schema if isinstance(kept, KeptBag) else kept.content.schema[: len(kept.key)]
+    for field in compared:
+        why = not_comparable(field.type)
+        if why:
+            return Reason(f"column {field.name} of type {field.type}", why)
+    inner = kept.content if isinstance(kept, KeptBag) else kept.input
+    for node in walk(inner):
+        if isinstance(node, Aggregate) and (reason := _why_not_inner(node)):
+            return reason
+    return None
+
+
+def _why_not_inner(node: Aggregate) -> Reason | None:
+    for field in node.schema:
+        if (why := not_comparable(field.type)) is not None:
+            return Reason(f"column {field.name} of type {field.type}", why)
+    for measure in node.measures:
+        exact = measure.function in EXTREMES or measure.function in ("count", "count_if")
+        if not exact and measure.type in FLOATING:
+            return Reason(
+                f"{measure.function}() inside the view",
+                "its floating-point result differs in the last digits between two computations, "
+                "so the old rows could not be found again",
+            )
+    return None
+
+
+def _scan(backing: str, rel: Relation) -> Scan:
+    return Scan(backing, tuple(ScanColumn(f.name, f.name, f.type) for f in rel.schema))
+
+
+def _groups(aggregate: Aggregate, above: list[Project | Filter], backing: str) -> StoredForm:
+    shown = _shown_names(aggregate, above)
+    builder = _StateBuilder(aggregate, shown)
+    values: dict[str, Scalar] = {k: Column(shown[k]) for k in aggregate.group_by}
+    for measure in aggregate.measures:
+        values[measure.name] = builder.add(measure)
+    kept = builder.kept()
+    types = {f.name: f.type for f in aggregate.schema}
+    public: Relation = Project(
+        _scan(backing, kept.content), tuple(Item(n, values[n], types[n]) for n in names(aggregate))
+    )
+    for operator in reversed(above):
+        match operator:
+            case Project(_, items):
+                public = Project(public, items)
+            case Filter(_, predicate):
+                public = Filter(public, predicate)
+    return StoredForm(kept, _filters_first(collapse(public)))
+
+
+def _filters_first(public: Relation) -> Relation:
+    """π(σ(π(scan))) as π(σ(scan)): the form every reader of a view knows."""
+    match public:
+        case Project(Filter(Project(scan, inner), predicate), items):
+            by = {i.name: i.value for i in inner}
+            merged = tuple(Item(i.name, substitute(i.value, by), i.type) for i in items)
+            return Project(Filter(scan, substitute(predicate, by)), merged)
+        case Filter(Project(scan, inner), predicate):
+            by = {i.name: i.value for i in inner}
+            return Project(Filter(scan, substitute(predicate, by)), inner)
+        case Project(Project(scan, inner), items):
+            by = {i.name: i.value for i in inner}
+            return Project(scan, tuple(Item(i.name, substitute(i.value, by), i.type) for i in items))
+        case _:
+            return public
+
+
+def _shown_names(aggregate: Aggregate, above: list[Project | Filter]) -> dict[str, str]:
+    """The name each column of the aggregate has in the view, or a hidden one if it is not shown as it is."""
+    current = {n: n for n in names(aggregate)}
+    for operator in reversed(above):
+        if isinstance(operator, Project):
+            renamed = {i.value.name: i.name for i in reversed(operator.items) if isinstance(i.value, Column)}
+            current = {n: renamed[c] for n, c in current.items() if c in renamed}
+    hidden = {n: n if n.startswith("__vk_") else f"__vk_{n}" for n in names(aggregate)}
+    return {n: current.get(n, hidden[n]) for n in names(aggregate)}
+
+
+class _StateBuilder:
+    """Collects the state columns of an aggregate; equal ones are kept once."""
+
+    def __init__(self, aggregate: Aggregate, shown: dict[str, str]) -> None:
+        self.aggregate = aggregate
+        self.shown = shown
+        self.types = {f.name: f.type for f in aggregate.input.schema}
+        self.items = [Item(shown[k], Column(k), self.types[k]) for k in aggregate.group_by]
+        self.states = [StateColumn(Measure(COUNT, "count", (), BIGINT), "add")]
+
+    def kept(self) -> KeptGroups:
+        rows = collapse(Project(self.aggregate.input, tuple(self.items)))
+        return KeptGroups(rows, tuple(self.shown[k] for k in self.aggregate.group_by), tuple(self.states))
+
+    def add(self, measure: Measure) -> Scalar:
+        """Keep what the measure needs; returns its value over the kept columns."""
+        name = self.shown[measure.name]
+        argument = self.types[measure.args[0]] if measure.args else None
+        why = why_not_additive(measure.function, argument, measure.distinct)
+        if why is None and measure.function == "avg":
+            return self._average(measure, argument or BIGINT)
+        if why is None and measure.function == "sum":
+            counter = self._count_behind(measure)
+            self.states.append(StateColumn(self._measure(measure, name), "add", counted_by=counter))
+            return Column(name)
+        if why is None:
+            self.states.append(StateColumn(self._measure(measure, name), "add"))
+            return Column(name)
+        merge: Merge = "fresh"
+        if measure.function in EXTREMES:
+            merge = "least" if measure.function == "min" else "greatest"
+        self.states.append(StateColumn(self._measure(measure, name), merge, why_fresh=why))
+        return Column(name)
+
+    def _average(self, measure: Measure, argument: str) -> Scalar:
+        counter = self._count_behind(measure)
+        column = Column(measure.args[0])
+        if argument in INTEGRAL:
+            wide: Scalar = Cast(column, "decimal(19,0)")
+            wide_type = "decimal(19,0)"
+        else:
+            wide, wide_type = column, argument
+        parts = decimal_parts(wide_type) or (19, 0)
+        total = Measure(
+            f"__vk_sum_{self.shown[measure.name].removeprefix('__vk_')}",
+            "sum",
+            (self._arg(wide, wide_type),),
+            decimal(parts[0] + 10, parts[1]),
+            where=self._where(measure),
+        )
+        self.states.append(StateColumn(total, "add", counted_by=counter))
+        return average(Column(total.name), Column(counter), argument, measure.type)
+
+    def _count_behind(self, measure: Measure) -> str:
+        """The column that counts the non-NULL values of a measure's argument."""
+        arg, where = self._arg(Column(measure.args[0]), self.types[measure.args[0]]), self._where(measure)
+        for state in self.states:
+            m = state.measure
+            if m.function == "count" and m.args == (arg,) and m.where == where and not m.distinct:
+                return m.name
+        counter = Measure(
+            f"__vk_n_{self.shown[measure.name].removeprefix('__vk_')}", "count", (arg,), BIGINT, where=where
+        )
+        self.states.append(StateColumn(counter, "add"))
+        return counter.name
+
+    def _measure(self, measure: Measure, name: str) -> Measure:
+        args = tuple(self._arg(Column(a), self.types[a]) for a in measure.args)
+        return Measure(name, measure.function, args, measure.type, measure.distinct, self._where(measure))
+
+    def _where(self, measure: Measure) -> str | None:
+        return self._arg(Column(measure.where), "boolean") if measure.where else None
+
+    def _arg(self, value: Scalar, type_: str) -> str:
+        for item in self.items[len(self.aggregate.group_by) :]:
+            if item.value == value:
+                return item.name
+        name = f"__vk_arg_{len(self.items) - len(self.aggregate.group_by) + 1}"
+        self.items.append(Item(name, value, type_))
+        return name
+
+
+def average(total: Scalar, count: Scalar, argument: str, result: str) -> Scalar:
+    """Spark's avg from its sum and count, to the last digit.
+
+    Of integers: the quotient of two doubles. Of decimals: Spark rounds the exact quotient once, half away from
+    zero; SQL division rounds to its own scale first, so a quotient just below a half may be rounded up. The
+    remainder shows it: it must not be larger than half a unit of the last place.
+    """
+    parts = decimal_parts(result)
+    if argument in INTEGRAL or parts is None:
+        quotient: Scalar = call("/", Cast(total, "double"), Cast(count, "double"))
+        return call("IF", call("=", count, ZERO), NULL, quotient)
+    scale = parts[1]
+    digits = Cast(count, decimal(_COUNT_DIGITS, 0))
+    rounded = Cast(call("/", total, call("NULLIF", digits, ZERO)), result)
+    unit = Cast(Literal("'0." + "0" * (scale - 1) + "1'"), decimal(scale + 1, scale))
+    rest = call("-", total, call("*", rounded, digits))
+    size: Call = call("ABS", rest)
+    off = call(">", call("+", size, size), call("*", digits, unit))
+    step = call("IF", call(">", rest, ZERO), call("+", rounded, unit), call("-", rounded, unit))
+    return call("IF", off, Cast(step, result), rounded)

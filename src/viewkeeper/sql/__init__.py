@@ -1,0 +1,1 @@
+"""SQL text to algebra and back; the only room that knows sqlglot."""

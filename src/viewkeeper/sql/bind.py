@@ -1,0 +1,425 @@
+"""A parsed query to algebra: names resolved, each clause one operator, or the reason why not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import assert_never
+
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+from sqlglot.optimizer.qualify import qualify
+from sqlglot.optimizer.scope import traverse_scope
+from sqlglot.schema import MappingSchema
+
+from viewkeeper.algebra.aggregates import REPEATABLE, SYNONYMS
+from viewkeeper.algebra.normalize import collapse, prune
+from viewkeeper.algebra.reasons import Reason
+from viewkeeper.algebra.relations import (
+    Aggregate,
+    Field,
+    Filter,
+    Item,
+    Join,
+    Measure,
+    Project,
+    Relation,
+    Scan,
+    ScanColumn,
+    Union,
+    Values,
+    names,
+)
+from viewkeeper.algebra.scalars import TRUE, Column, Scalar, substitute
+from viewkeeper.algebra.types import UNKNOWN
+from viewkeeper.errors import InternalError
+from viewkeeper.sql.catalog import Catalog, DeltaTable, KeptView, Source, Unmaintainable
+from viewkeeper.sql.dialect import ViewSpark
+from viewkeeper.sql.expressions import Names, Refusal, aggregate_calls, refuse, to_scalar
+from viewkeeper.sql.parse import generate
+
+_PLACEHOLDER = "__vk_source_"
+
+
+@dataclass(frozen=True)
+class Bound:
+    """The definition as algebra; types are still unknown above the tables."""
+
+    relation: Relation
+
+
+@dataclass(frozen=True)
+class TableUse:
+    """One mention of a table in the text: which, where it stands, and whether it has an alias."""
+
+    source: Source
+    start: int
+    end: int
+    aliased: bool
+    last_part: str
+
+
+def table_uses(tree: exp.Query, catalog: Catalog) -> tuple[TableUse, ...]:
+    """Every mention of a real table (not of a CTE) in the query."""
+    uses = []
+    for table in _real_tables(tree):
+        parts = table.parts
+        if not all(isinstance(p, exp.Identifier) and "start" in p.meta for p in parts):
+            raise refuse(table, "this table reference", "only tables and views named directly can be followed")
+        uses.append(
+            TableUse(
+                catalog.resolve(tuple(p.name for p in parts)),
+                parts[0].meta["start"],
+                parts[-1].meta["end"] + 1,
+                bool(table.alias),
+                parts[-1].name,
+            )
+        )
+    return tuple(uses)
+
+
+def bind(tree: exp.Query, catalog: Catalog, output: tuple[str, ...]) -> Bound | Reason:
+    """The algebra of a query, its columns named `output`, or the first reason against it."""
+    try:
+        sources = _name_sources(tree, catalog)
+        qualified = _qualify(tree, sources)
+        binder = _Binder({k.lower(): v for k, v in sources.items()})
+        relation = binder.query(qualified, {}).relation
+        renamed = zip(output, relation.schema, strict=True)
+        return Bound(collapse(prune(Project(relation, tuple(Item(n, Column(f.name), f.type) for n, f in renamed)))))
+    except Refusal as refusal:
+        return refusal.reason
+
+
+def _real_tables(tree: exp.Query) -> list[exp.Table]:
+    tables = {
+        id(source): source
+        for scope in traverse_scope(tree)
+        for source in scope.sources.values()
+        if isinstance(source, exp.Table)
+    }
+    missed = [t for t in tree.find_all(exp.Table) if not isinstance(t.this, exp.Identifier)]
+    if missed:
+        raise refuse(missed[0], "table function", "its rows are not those of a table")
+    return list(tables.values())
+
+
+def _name_sources(tree: exp.Query, catalog: Catalog) -> dict[str, Source]:
+    """Give each table mention a name of one part that nothing else has; return what each stands for."""
+    sources: dict[str, Source] = {}
+    for number, table in enumerate(_real_tables(tree)):
+        if table.args.get("version") or table.args.get("when"):
+            raise refuse(table, "VERSION AS OF", "a pinned version never changes; read the table itself")
+        if table.args.get("sample"):
+            raise refuse(table, "TABLESAMPLE", "a sample is another one each time")
+        if table.args.get("pivots"):
+            raise refuse(table, "PIVOT", "not maintained from changes yet")
+        source = catalog.resolve(tuple(p.name for p in table.parts))
+        if isinstance(source, Unmaintainable):
+            raise refuse(table, source.name, source.why)
+        name = f"{_PLACEHOLDER}{number}"
+        sources[name] = source
+        if not table.alias:
+            table.set("alias", exp.TableAlias(this=exp.to_identifier(table.name)))
+        _strip_qualifiers(tree, table)
+        table.set("this", exp.to_identifier(name))
+        table.set("db", None)
+        table.set("catalog", None)
+    return sources
+
+
+def _strip_qualifiers(tree: exp.Query, table: exp.Table) -> None:
+    """`db.t.c` means `t.c` here, as `t` is the alias from now on."""
+    if table.db:
+        for column in tree.find_all(exp.Column):
+            if column.db and column.table.lower() == table.name.lower() and column.db.lower() == table.db.lower():
+                column.set("db", None)
+                column.set("catalog", None)
+
+
+def _qualify(tree: exp.Query, sources: Mapping[str, Source]) -> exp.Query:
+    schema = MappingSchema({name: dict(source.columns) for name, source in sources.items()}, dialect=ViewSpark)
+    try:
+        qualified = qualify(tree, schema=schema, dialect=ViewSpark, quote_identifiers=False)
+    except SqlglotError as error:
+        raise Refusal(Reason("this query", f"its names could not be resolved: {error}")) from error
+    if not isinstance(qualified, exp.Query):
+        raise Refusal(Reason("this query", "its names could not be resolved"))
+    return qualified
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """A bound query: its relation, under names of our own, and the names its readers use."""
+
+    relation: Relation
+    labels: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _With:
+    """A common table expression and what its own text can see."""
+
+    cte: exp.CTE
+    scope: Mapping[str, _With]
+
+
+Withs = Mapping[str, _With]
+
+
+@dataclass
+class _Binder:
+    sources: Mapping[str, Source]
+    taken: set[str] = field(default_factory=set)
+
+    def fresh(self, base: str) -> str:
+        """A column name nothing else in this view has."""
+        name, count = base, 1
+        while name.lower() in self.taken:
+            count += 1
+            name = f"{base}_{count}"
+        self.taken.add(name.lower())
+        return name
+
+    # Queries
+
+    def query(self, tree: exp.Expr, withs: Withs) -> _Rows:
+        match tree:
+            case exp.Select():
+                return self.select(tree, _with_clause(tree, withs))
+            case exp.Union():
+                rows = self.union(tree, _with_clause(tree, withs))
+                return _distinct(rows) if tree.args.get("distinct") else rows
+            case exp.Subquery():
+                _refuse_clauses(tree, ("limit", "offset"))
+                return self.query(tree.this, _with_clause(tree, withs))
+            case exp.SetOperation():
+                raise refuse(tree, type(tree).__name__.upper(), _NOT_YET)
+            case exp.Values():
+                return self.values(tree)
+            case _:
+                raise refuse(tree, type(tree).__name__, _NOT_YET)
+
+    def union(self, tree: exp.SetOperation, withs: Withs) -> _Rows:
+        if tree.args.get("by_name"):
+            raise refuse(tree, "UNION BY NAME", _NOT_YET)
+        _refuse_clauses(tree, ("limit", "offset"))
+        branches = (self.query(tree.left, withs), self.query(tree.right, withs))
+        outputs = [self.fresh(label) for label in branches[0].labels]
+        aligned = tuple(
+            Project(
+                branch.relation,
+                tuple(
+                    Item(name, Column(f.name), UNKNOWN) for name, f in zip(outputs, branch.relation.schema, strict=True)
+                ),
+            )
+            for branch in branches
+        )
+        return _Rows(Union(aligned), branches[0].labels)
+
+    def values(self, tree: exp.Values) -> _Rows:
+        rows = [r.expressions if isinstance(r, exp.Tuple) else [r] for r in tree.expressions]
+        labels = tuple(_column_aliases(tree) or [f"col{i + 1}" for i in range(len(rows[0]))])
+        fields = tuple(Field(self.fresh(label), UNKNOWN) for label in labels)
+        return _Rows(Values(fields, tuple(tuple(to_scalar(c, {}) for c in row) for row in rows)), labels)
+
+    # One SELECT
+
+    def select(self, tree: exp.Select, withs: Withs) -> _Rows:
+        _refuse_clauses(tree, tuple(_CLAUSES))
+        relation, columns = self.from_clause(tree, withs)
+        if where := tree.args.get("where"):
+            relation = Filter(relation, to_scalar(where.this, columns))
+        selected = tree.expressions
+        having = tree.args.get("having")
+        if tree.args.get("group") or having or any(True for e in selected for _ in aggregate_calls(e)):
+            relation, values = self.aggregate(tree, relation, columns)
+        else:
+            values = [to_scalar(e, columns) for e in selected]
+        labels = tuple(e.output_name or f"c{i + 1}" for i, e in enumerate(selected))
+        items = tuple(Item(self.fresh(n), v, UNKNOWN) for n, v in zip(labels, values, strict=True))
+        rows = _Rows(Project(relation, items), labels)
+        if isinstance(distinct := tree.args.get("distinct"), exp.Distinct) and distinct.args.get("on"):
+            raise refuse(distinct, "DISTINCT ON", _NOT_YET)
+        return _distinct(rows) if distinct else rows
+
+    def from_clause(self, tree: exp.Select, withs: Withs) -> tuple[Relation, Names]:
+        source = tree.args.get("from_")
+        if source is None:
+            return Values((), ((),)), {}
+        relation, columns = self.table(source.this, withs)
+        for join in tree.args.get("joins") or []:
+            relation, columns = self.join(join, relation, columns, withs)
+        return relation, columns
+
+    def join(self, join: exp.Join, left: Relation, columns: Names, withs: Withs) -> tuple[Relation, Names]:
+        kind = " ".join(str(join.args[k]).upper() for k in ("method", "side", "kind") if join.args.get(k))
+        if kind not in ("", "INNER", "CROSS"):
+            raise refuse(join, f"{kind} JOIN", _NOT_YET)
+        if join.args.get("using"):
+            raise refuse(join, "JOIN USING", "its columns could not be resolved")
+        right, more = self.table(join.this, withs)
+        both = {**columns, **more}
+        on = join.args.get("on")
+        return Join(left, right, "inner", to_scalar(on, both) if on is not None else TRUE), both
+
+    def table(self, tree: exp.Expr, withs: Withs) -> tuple[Relation, Names]:
+        if tree.args.get("joins"):
+            raise refuse(tree, "nested join", _NOT_YET)
+        if tree.args.get("pivots"):
+            raise refuse(tree, "PIVOT", _NOT_YET)
+        match tree:
+            case exp.Table():
+                rows = self.named_table(tree, withs)
+            case exp.Subquery() | exp.Values():
+                rows = self.query(tree, withs)
+            case _:
+                raise refuse(tree, type(tree).__name__.upper(), _NOT_YET)
+        labels = _column_aliases(tree) or rows.labels
+        alias = tree.alias.lower()
+        found = zip(labels, names(rows.relation), strict=True)
+        return rows.relation, {(alias, label.lower()): name for label, name in found}
+
+    def named_table(self, tree: exp.Table, withs: Withs) -> _Rows:
+        source = self.sources.get(tree.name.lower())
+        if source is None:
+            named = withs[tree.name.lower()]
+            rows = self.query(named.cte.this, named.scope)
+            return _Rows(rows.relation, tuple(_column_aliases(named.cte)) or rows.labels)
+        labels = tuple(c for c, _ in source.columns)
+        match source:
+            case DeltaTable(name, columns):
+                return _Rows(Scan(name, tuple(ScanColumn(c, self.fresh(c), t) for c, t in columns)), labels)
+            case KeptView(_, public):
+                return _Rows(self.with_own_names(public), labels)
+            case Unmaintainable():
+                raise refuse(tree, source.name, source.why)
+            case _:
+                assert_never(source)
+
+    def with_own_names(self, public: Relation) -> Relation:
+        """What readers of a view see, with no name that could clash with another use of it."""
+        match public:
+            case Scan(table, columns, state):
+                return Scan(table, tuple(ScanColumn(c.source, self.fresh(c.name), c.type) for c in columns), state)
+            case Filter(Scan() as scan, predicate):
+                inner = self.with_own_names(scan)
+                by = dict(zip(names(scan), map(Column, names(inner)), strict=True))
+                return Filter(inner, substitute(predicate, by))
+            case Project(input, items):
+                inner = self.with_own_names(input)
+                by = dict(zip(names(input), map(Column, names(inner)), strict=True))
+                return Project(inner, tuple(Item(self.fresh(i.name), substitute(i.value, by), i.type) for i in items))
+            case _:
+                raise InternalError(f"a public view of an unknown form: {type(public).__name__}")
+
+    # Aggregation
+
+    def aggregate(self, tree: exp.Select, relation: Relation, columns: Names) -> tuple[Relation, list[Scalar]]:
+        having = tree.args.get("having")
+        outputs = [_unaliased(e) for e in tree.expressions] + ([having.this] if having else [])
+        computed: list[Item] = []
+        keys = {generate(k): self.computed(k, to_scalar(k, columns), computed) for k in _group_keys(tree)}
+        measures: dict[str, Measure] = {}
+        for aggregate in (a for output in outputs for a in aggregate_calls(output)):
+            if generate(aggregate) not in measures:
+                measures[generate(aggregate)] = self.measure(aggregate, columns, computed)
+        grouped = Aggregate(
+            Project(relation, tuple(computed)),
+            tuple(dict.fromkeys(keys.values())),
+            tuple(measures.values()),
+        )
+        replaced = {**keys, **{text: m.name for text, m in measures.items()}}
+        values = [to_scalar(output, {}, replaced) for output in outputs]
+        return (Filter(grouped, values[-1]), values[:-1]) if having else (grouped, values)
+
+    def measure(self, tree: exp.Expr, columns: Names, computed: list[Item]) -> Measure:
+        inner = tree.this if isinstance(tree, exp.Filter) else tree
+        if not isinstance(inner, exp.AnonymousAggFunc):
+            raise refuse(inner, generate(inner), "this form of aggregate is not maintained from changes yet")
+        function = SYNONYMS.get(str(inner.this).lower(), str(inner.this).lower())
+        if function not in REPEATABLE:
+            raise refuse(inner, f"{function}()", _NOT_YET)
+        args = list(inner.expressions)
+        distinct = bool(args) and isinstance(args[0], exp.Distinct)
+        if distinct:
+            args = list(args[0].expressions)
+        if any(isinstance(a, (exp.Order, exp.IgnoreNulls, exp.RespectNulls)) for a in args):
+            raise refuse(inner, f"{function}()", "an ordered aggregate is not maintained from changes yet")
+        values = [] if any(isinstance(a, exp.Star) for a in args) else [to_scalar(a, columns) for a in args]
+        given = tuple(self.computed(inner, value, computed) for value in values)
+        where = None
+        if isinstance(tree, exp.Filter):
+            condition = tree.expression.this
+            where = self.computed(condition, to_scalar(condition, columns), computed)
+        return Measure(self.fresh(function), function, given, UNKNOWN, distinct, where)
+
+    def computed(self, tree: exp.Expr, value: Scalar, items: list[Item]) -> str:
+        """The name under which this value is computed below the aggregate, once for equal values."""
+        for item in items:
+            if item.value == value:
+                return item.name
+        name = value.name if isinstance(value, Column) else self.fresh(f"__vk_{tree.name or 'x'}".lower())
+        items.append(Item(name, value, UNKNOWN))
+        return name
+
+
+_NOT_YET = "not maintained from changes yet"
+_CLAUSES = {
+    "laterals": "LATERAL VIEW",
+    "qualify": "QUALIFY",
+    "windows": "WINDOW",
+    "limit": "LIMIT",
+    "offset": "OFFSET",
+    "sample": "TABLESAMPLE",
+    "pivots": "PIVOT",
+    "cluster": "CLUSTER BY",
+    "distribute": "DISTRIBUTE BY",
+    "sort": "SORT BY",
+}
+
+
+def _refuse_clauses(tree: exp.Expr, clauses: tuple[str, ...]) -> None:
+    for clause in clauses:
+        if node := tree.args.get(clause):
+            raise refuse(node[0] if isinstance(node, list) else node, _CLAUSES[clause], _NOT_YET)
+
+
+def _with_clause(tree: exp.Query, outer: Withs) -> Withs:
+    clause = tree.args.get("with_")
+    if clause is None:
+        return outer
+    if clause.args.get("recursive"):
+        raise refuse(clause, "WITH RECURSIVE", "a recursive result is not the sum of its changes")
+    inner = dict(outer)
+    for cte in clause.expressions:
+        inner[cte.alias.lower()] = _With(cte, dict(inner))
+    return inner
+
+
+def _group_keys(tree: exp.Select) -> list[exp.Expr]:
+    group = tree.args.get("group")
+    if group is None:
+        return []
+    for clause in ("grouping_sets", "cube", "rollup", "totals"):
+        if node := group.args.get(clause):
+            construct = clause.replace("_", " ").upper()
+            raise refuse(node[0] if isinstance(node, list) else group, construct, _NOT_YET)
+    if group.args.get("all"):
+        selected = [_unaliased(e) for e in tree.expressions]
+        return [e for e in selected if not any(True for _ in aggregate_calls(e))]
+    return list(group.expressions)
+
+
+def _distinct(rows: _Rows) -> _Rows:
+    """DISTINCT is grouping by every column, with nothing to measure."""
+    return _Rows(Aggregate(rows.relation, names(rows.relation), ()), rows.labels)
+
+
+def _unaliased(tree: exp.Expr) -> exp.Expr:
+    return tree.this if isinstance(tree, exp.Alias) else tree
+
+
+def _column_aliases(tree: exp.Expr) -> list[str]:
+    alias = tree.args.get("alias")
+    return [c.name for c in alias.args.get("columns") or []] if isinstance(alias, exp.TableAlias) else []

@@ -1,0 +1,42 @@
+"""What binding must know of the tables a query names, whoever keeps them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from viewkeeper.algebra.relations import Relation
+
+
+@dataclass(frozen=True)
+class DeltaTable:
+    """A Delta table: canonical name, and its columns with Spark's types."""
+
+    name: str
+    columns: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class KeptView:
+    """A materialized view of ours: what its readers see, as algebra over its backing table."""
+
+    name: str
+    public: Relation
+    columns: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Unmaintainable:
+    """Anything else Spark can read, and why its changes cannot be had."""
+
+    name: str
+    why: str
+    columns: tuple[tuple[str, str], ...]
+
+
+Source = DeltaTable | KeptView | Unmaintainable
+
+
+class Catalog(Protocol):
+    def resolve(self, parts: tuple[str, ...]) -> Source:
+        """The table of this one- to three-part name; SqlError if there is none."""

@@ -1,0 +1,133 @@
+"""Whether Spark sees the same query in two texts: the last word on whether a definition was read right.
+
+Two texts mean the same if their optimized plans are the same but for names, numbering, plain renames and sorts.
+The plans are compared as canonical text: attributes numbered bottom up, an attribute that only renames another
+counted as that one, projections that compute nothing left out except where their order of columns matters.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+_SECTION = re.compile(r"== Optimized Logical Plan ==\n(.*?)\n== Physical Plan ==", re.DOTALL)
+_EDGE = re.compile(r"^[ :]*(?:[:+]- )?")
+_NAMED = re.compile(r" AS ([^#]+?)#(\d+)")
+_ATTRIBUTE = re.compile(r"\w*#(\d+)L?")
+_RENAME = re.compile(r"#(\d+) AS #(\d+)(?=[,\]]|$)")
+_STEP = 3  # how far Spark indents an input
+
+
+def optimized_plan(explained: str) -> str:
+    """The canonical form of the optimized plan in the text of EXPLAIN EXTENDED."""
+    found = _SECTION.search(explained)
+    return canonical(found[1] if found else explained)
+
+
+def canonical(plan: str) -> str:
+    """The plan in a form that is equal for plans that differ in nothing that matters to a bag of rows."""
+    names = {(name, number) for name, number in _NAMED.findall(plan)}
+    for name, number in sorted(names, key=lambda n: -len(n[0])):
+        plan = re.sub(re.escape(name) + rf"#{number}(?!\d)", f"#{number}", plan)
+    plan = _ATTRIBUTE.sub(r"#\1", plan).replace("Join Cross", "Join Inner")
+    root = _tree(plan.splitlines())
+    shown = _Canon().visit(root)
+    return "\n".join([f"output {shown.outputs}", *shown.lines])
+
+
+@dataclass
+class _PlanNode:
+    text: str
+    inputs: list[_PlanNode] = field(default_factory=list)
+
+
+def _tree(lines: list[str]) -> _PlanNode:
+    """Spark's indented plan text as a tree."""
+    root = _PlanNode("")
+    path: list[tuple[int, _PlanNode]] = [(-1, root)]
+    for line in lines:
+        if not line.strip():
+            continue
+        edge = _EDGE.match(line)
+        depth = len(edge[0]) // _STEP if edge else 0
+        node = _PlanNode(line[len(edge[0]) if edge else 0 :].rstrip())
+        while path[-1][0] >= depth:
+            path.pop()
+        path[-1][1].inputs.append(node)
+        path.append((depth, node))
+    return root.inputs[0] if root.inputs else root
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """A canonical subplan: its lines, the attributes it gives in order, and what each raw number became."""
+
+    lines: tuple[str, ...]
+    outputs: tuple[str, ...]
+    meaning: dict[str, str]
+
+
+@dataclass
+class _Canon:
+    count: int = 0
+
+    def visit(self, node: _PlanNode) -> _Shown:
+        inputs = [self.visit(i) for i in node.inputs]
+        meaning: dict[str, str] = {}
+        for shown in reversed(inputs):
+            meaning.update(shown.meaning)
+        if node.text.startswith("Sort [") and node.text.endswith(", true") and len(inputs) == 1:
+            return inputs[0]
+        text = self.resolve(node.text, meaning)
+        outputs = self.outputs(text, inputs)
+        if text.startswith("Project [") and outputs and all(o.startswith("#") for o in outputs):
+            return _Shown(inputs[0].lines, outputs, meaning)
+        lines = [text]
+        for shown in inputs:
+            if text.startswith("Union"):  # the one operator that goes by position
+                lines.append(f"  output {shown.outputs}")
+            lines.extend("  " + line for line in shown.lines)
+        return _Shown(tuple(lines), outputs, meaning)
+
+    def resolve(self, text: str, meaning: dict[str, str]) -> str:
+        """The operator's text with canonical numbers; learns what its new attributes mean."""
+
+        def rename(match: re.Match[str]) -> str:
+            if match[1] not in meaning:
+                return match[0]
+            meaning[match[2]] = meaning[match[1]]
+            return f"#{match[1]}"
+
+        def number(match: re.Match[str]) -> str:
+            raw = match[1]
+            if raw not in meaning:
+                meaning[raw] = f"#{self.count}"
+                self.count += 1
+            return meaning[raw]
+
+        return re.sub(r"#(\d+)", number, _RENAME.sub(rename, text))
+
+    def outputs(self, text: str, inputs: list[_Shown]) -> tuple[str, ...]:
+        """The attributes an operator gives, in order; none where that is not known."""
+        if text.startswith("Project ["):
+            return _items(text[len("Project [") : -1])
+        if text.startswith("Aggregate ["):
+            return _items(text[text.rindex(", [") + 3 : -1] if ", [" in text else text[len("Aggregate [") : -1])
+        if text.startswith(("Relation ", "LocalRelation ")):
+            return tuple(re.findall(r"#\d+", text))
+        if text.startswith(("Join LeftSemi", "Join LeftAnti", "Filter", "Union")):
+            return inputs[0].outputs if inputs else ()
+        return tuple(o for shown in inputs for o in shown.outputs)
+
+
+def _items(text: str) -> tuple[str, ...]:
+    """The list's items; commas inside parentheses do not part them."""
+    items, depth, start = [], 0, 0
+    for i, character in enumerate(text):
+        depth += character in "([{"
+        depth -= character in ")]}"
+        if character == "," and depth == 0:
+            items.append(text[start:i].strip())
+            start = i + 1
+    items.append(text[start:].strip())
+    return tuple(i for i in items if i)

@@ -1,0 +1,149 @@
+"""Query text to a sqlglot tree that means what Spark means by it, or a refusal that says why."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+from sqlglot.errors import ParseError, TokenError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from viewkeeper.errors import Position, SqlError
+from viewkeeper.sql.dialect import ViewSpark
+
+_TYPED_LITERALS = frozenset({"DATE", "TIMESTAMP", "TIMESTAMP_NTZ", "TIMESTAMP_LTZ", "TIME"})
+_UNIT_FUNCTIONS = frozenset("DATEADD DATE_ADD TIMESTAMPADD DATEDIFF DATE_DIFF TIMEDIFF TIMESTAMPDIFF".split())
+
+
+def tokenize(sql: str) -> list[Token]:
+    try:
+        return list(ViewSpark().tokenize(sql))
+    except TokenError as error:
+        raise SqlError(f"the text cannot be read: {error}") from error
+
+
+def parse_query(sql: str) -> exp.Query:
+    """The tree of one query; SqlError for what sqlglot cannot read or is known to misread."""
+    tokens = tokenize(sql)
+    _mend_tokens(tokens)
+    try:
+        trees = [t for t in ViewSpark().parser().parse(tokens, sql) if t is not None]
+    except ParseError as error:
+        raise _from_parse_error(error) from error
+    if len(trees) != 1 or not isinstance(trees[0], exp.Query):
+        raise SqlError("not a single query")
+    return _mend_tree(trees[0])
+
+
+def generate(tree: exp.Expr) -> str:
+    """Spark SQL for a tree or a part of one."""
+    return tree.sql(dialect=ViewSpark)
+
+
+def position(node: exp.Expr) -> Position | None:
+    """Where in the text the node, or the first part of it that knows, stands."""
+    for part in node.walk(bfs=False):
+        line, column = part.meta.get("line"), part.meta.get("col")
+        if line is not None and column is not None:
+            # sqlglot counts to the last character of the token
+            return Position(line, max(1, column - len(str(part.name)) + 1))
+    return None
+
+
+def parenthesize(tree: exp.Expr) -> exp.Expr:
+    """Every operator in its own parentheses, so that Spark sees the tree's structure and not a precedence."""
+    shielded = (exp.Dot, exp.PropertyEQ, exp.Escape, exp.Slice, exp.Kwarg, exp.SetOperation)
+    operators = (exp.Binary, exp.Not, exp.Neg, exp.BitwiseNot, exp.Between, exp.In)
+    for node in reversed(list(tree.walk(bfs=True))):
+        if (
+            isinstance(node, operators)
+            and not isinstance(node, shielded)
+            and node.parent is not None
+            and not isinstance(node.parent, (exp.Paren, exp.Escape))
+            and not node.find_ancestor(exp.Interval, exp.Pivot)
+            and not (isinstance(node, exp.Neg) and isinstance(node.this, exp.Literal))
+        ):
+            wrapper = exp.Paren()
+            node.replace(wrapper)
+            wrapper.set("this", node)
+    return tree
+
+
+def _from_parse_error(error: ParseError) -> SqlError:
+    first = error.errors[0] if error.errors else {}
+    line, column = first.get("line"), first.get("col")
+    where = Position(line, column) if line and column else None
+    return SqlError(first.get("description") or str(error), position=where)
+
+
+def _mend_tokens(tokens: list[Token]) -> None:
+    for i, token in enumerate(tokens):
+        following = tokens[i + 1] if i + 1 < len(tokens) else None
+        after = tokens[i + 2] if i + 2 < len(tokens) else None
+        if following is None:
+            continue
+        if token.token_type == TokenType.WINDOW and following.token_type == TokenType.L_PAREN:
+            token.token_type = TokenType.VAR  # GROUP BY window(…)
+        if (
+            token.text.upper() in _TYPED_LITERALS
+            and following.token_type == TokenType.STRING
+            and after is not None
+            and after.token_type in (TokenType.DCOLON, TokenType.DOT)
+        ):
+            raise _misread(token, f"{token.text} '…'::type is read in the wrong order", "use CAST(… AS type)")
+        if (
+            token.token_type == TokenType.DASH
+            and following.token_type == TokenType.NUMBER
+            and after is not None
+            and after.token_type == TokenType.DCOLON
+        ):
+            raise _misread(token, "-1::type is read in the wrong order", "use CAST(-1 AS type)")
+
+
+def _misread(token: Token, message: str, hint: str) -> SqlError:
+    return SqlError(message, hint=hint, position=Position(token.line, token.col))
+
+
+def _mend_tree(tree: exp.Query) -> exp.Query:
+    for addition in list(tree.find_all(exp.Add)):
+        _mend_compound_interval(addition)
+    for values in tree.find_all(exp.Values):
+        _name_values_columns(values)
+    for function in tree.find_all(exp.Anonymous):
+        _keep_unit_keyword(function)
+    for star in tree.find_all(exp.Star):
+        excluded = star.args.get("except_") or []
+        if any(isinstance(x, (exp.Dot, exp.Column)) and "." in x.sql() for x in excluded):
+            raise SqlError("EXCEPT of a nested field cannot be read", position=position(star))
+    return tree
+
+
+def _mend_compound_interval(addition: exp.Add) -> None:
+    """`ts - INTERVAL 1 DAY 2 HOURS` comes as `ts - INTERVAL 1 DAY + INTERVAL 2 HOURS`: bracket the interval."""
+    if (
+        isinstance(addition.expression, exp.Interval)
+        and isinstance(addition.this, (exp.Interval, exp.Add))
+        and isinstance(addition.parent, exp.Binary)
+        and not isinstance(addition.parent, exp.Add)
+    ):
+        addition.replace(exp.paren(addition.copy()))
+
+
+def _name_values_columns(values: exp.Values) -> None:
+    """Give VALUES its column names col1 … coln, which Spark knows and sqlglot does not."""
+    for row in values.expressions:
+        cells = row.expressions if isinstance(row, exp.Tuple) else [row]
+        if any(isinstance(cell, exp.Alias) for cell in cells):
+            raise SqlError("VALUES rows need parentheses before an alias", position=position(values))
+    alias = values.args.get("alias")
+    if isinstance(values.parent, (exp.From, exp.Join)) and not (alias and alias.args.get("columns")):
+        first = values.expressions[0]
+        width = len(first.expressions) if isinstance(first, exp.Tuple) else 1
+        name = (alias.this if alias else None) or exp.to_identifier("__values")
+        columns = [exp.to_identifier(f"col{i + 1}") for i in range(width)]
+        values.set("alias", exp.TableAlias(this=name, columns=columns))
+
+
+def _keep_unit_keyword(function: exp.Anonymous) -> None:
+    """datediff(DAY, a, b): DAY is a keyword, not a column."""
+    args = function.expressions
+    if function.name.upper() in _UNIT_FUNCTIONS and len(args) == 3 and isinstance(args[0], exp.Column):
+        args[0].replace(exp.var(args[0].name.upper()))

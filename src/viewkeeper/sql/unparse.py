@@ -1,0 +1,273 @@
+"""Algebra to Spark SQL: neighbouring operators share one SELECT, every expression is fully parenthesised.
+
+Sharing a SELECT keeps the text readable and the plan close to what a person's query gives, which the gate
+relies on: the text of a definition's algebra must have the same plan as the definition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Protocol, assert_never
+
+from viewkeeper.algebra.display import INFIX
+from viewkeeper.algebra.relations import (
+    WEIGHT,
+    Aggregate,
+    Changes,
+    Filter,
+    Join,
+    Measure,
+    Project,
+    Relation,
+    Scan,
+    ScanColumn,
+    State,
+    Union,
+    Values,
+    names,
+)
+from viewkeeper.algebra.scalars import TRUE, Call, Cast, Column, Literal, Scalar, Verbatim
+
+LONG_EXPRESSION = 2_000  # beyond this a computed column is named in a subquery rather than written out again
+
+
+class Leaves(Protocol):
+    """What stands in FROM for a table's states and changes."""
+
+    def state(self, table: str, state: State) -> str:
+        """A table reference without alias, such as `t VERSION AS OF 3`."""
+
+    def changes(self, table: str, columns: tuple[ScanColumn, ...]) -> str:
+        """A query with the source columns, under their own names, and `__vk_weight`."""
+
+
+class CurrentTables:
+    """Leaves for a definition: every table as it is now."""
+
+    def state(self, table: str, state: State) -> str:
+        return table
+
+    def changes(self, table: str, columns: tuple[ScanColumn, ...]) -> str:
+        cols = "".join(f"{quote(c.source)}, " for c in columns)
+        return f"SELECT {cols}{WEIGHT} FROM changes_of({table})"
+
+
+def quote(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def string_literal(text: str) -> str:
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def unparse(rel: Relation, leaves: Leaves | None = None) -> str:
+    """One Spark SQL query for the relation, its columns in order and under their names."""
+    return _Writer(leaves or CurrentTables()).query(rel)
+
+
+@dataclass(frozen=True)
+class _Block:
+    """One SELECT under construction: what each column is, over what is in FROM."""
+
+    source: str
+    columns: Mapping[str, str]
+    where: tuple[str, ...] = ()
+    joined: bool = False
+    group_by: tuple[str, ...] = ()
+    having: tuple[str, ...] = ()
+    aggregated: bool = False
+
+    @property
+    def plain(self) -> bool:
+        """Whether it can stand in another SELECT's FROM as it is."""
+        return not self.aggregated and bool(self.source)
+
+
+@dataclass
+class _Writer:
+    leaves: Leaves
+    aliases: dict[str, int] = field(default_factory=dict)
+
+    def query(self, rel: Relation) -> str:
+        if isinstance(rel, Union):
+            return "\nUNION ALL\n".join(self.query(i) for i in rel.inputs)
+        return self.select(self.block(rel), {n: n for n in names(rel)})
+
+    def select(self, block: _Block, labels: Mapping[str, str]) -> str:
+        """The block as text; `labels` says which of its columns come out, and under which name."""
+        items = [_aliased(block.columns[n], label) for n, label in labels.items()] or ["1 AS __vk_nothing"]
+        text = f"SELECT {', '.join(items)}"
+        if block.source:
+            text += f"\nFROM {block.source}"
+        if block.where:
+            text += f"\nWHERE {' AND '.join(block.where)}"
+        if block.group_by:
+            text += f"\nGROUP BY {', '.join(block.group_by)}"
+        if block.having:
+            text += f"\nHAVING {' AND '.join(block.having)}"
+        return text
+
+    def block(self, rel: Relation) -> _Block:
+        match rel:
+            case Scan(table, columns, state):
+                alias = self.alias(table)
+                return _Block(
+                    f"{self.leaves.state(table, state)} AS {alias}",
+                    {c.name: f"{alias}.{quote(c.source)}" for c in columns},
+                )
+            case Changes(table, columns):
+                alias = self.alias(f"{table}_changes")
+                mapping = {c.name: f"{alias}.{quote(c.source)}" for c in columns}
+                mapping[WEIGHT] = f"{alias}.{WEIGHT}"
+                return _Block(f"({_indent(self.leaves.changes(table, columns))}) AS {alias}", mapping)
+            case Values():
+                return self.values(rel)
+            case Filter(input, predicate):
+                below = self.block(input)
+                text = render(predicate, below.columns)
+                if below.aggregated:
+                    return replace(below, having=(*below.having, text))
+                return replace(below, where=(*below.where, text))
+            case Project(input, items):
+                below = self.block(input)
+                mapping = {i.name: render(i.value, below.columns) for i in items}
+                if any(len(text) > LONG_EXPRESSION for text in below.columns.values()):
+                    below = self.subquery(input)
+                    mapping = {i.name: render(i.value, below.columns) for i in items}
+                return replace(below, columns=mapping)
+            case Join():
+                return self.join(rel)
+            case Union():
+                return self.subquery(rel)
+            case Aggregate(input, group_by, measures):
+                below = self.block(input)
+                # An ordinal or a constant cannot stand in GROUP BY as itself.
+                if below.aggregated or any(_is_constant(below.columns[k]) for k in group_by):
+                    below = self.subquery(input)
+                keys = {name: below.columns[name] for name in group_by}
+                measured = {m.name: render_measure(m, below.columns) for m in measures}
+                return replace(below, columns={**keys, **measured}, group_by=tuple(keys.values()), aggregated=True)
+            case _:
+                assert_never(rel)
+
+    def values(self, rel: Values) -> _Block:
+        if not rel.fields and len(rel.rows) == 1:
+            return _Block("", {})
+        alias = self.alias("given")
+        columns = ", ".join(quote(f.name) for f in rel.fields)
+        if rel.rows:
+            rows = ", ".join(f"({', '.join(render(cell, {}) for cell in row)})" for row in rel.rows)
+            source = f"VALUES {rows} AS {alias}({columns})"
+        else:
+            cells = ", ".join(f"CAST(NULL AS {f.type}) AS {quote(f.name)}" for f in rel.fields)
+            source = f"(SELECT {cells or '1'} WHERE FALSE) AS {alias}"
+        return _Block(source, {f.name: f"{alias}.{quote(f.name)}" for f in rel.fields})
+
+    def join(self, rel: Join) -> _Block:
+        left = self.block(rel.left)
+        if not left.plain or (left.where and rel.kind == "full"):
+            left = self.subquery(rel.left)
+        right = self.block(rel.right)
+        if not right.plain or (right.where and rel.kind != "inner"):
+            right = self.subquery(rel.right)
+        columns = {**left.columns, **right.columns}
+        opposite = f"({right.source})" if right.joined else right.source
+        if rel.kind == "inner" and rel.condition == TRUE:
+            source = f"{left.source}\nCROSS JOIN {opposite}"
+        else:
+            source = f"{left.source}\n{_JOINS[rel.kind]} {opposite} ON {render(rel.condition, columns)}"
+        return _Block(
+            source,
+            {name: columns[name] for name in names(rel)},
+            where=(*left.where, *right.where),
+            joined=True,
+        )
+
+    def subquery(self, rel: Relation) -> _Block:
+        alias = self.alias("q")
+        if isinstance(rel, Union):
+            text, labels = self.query(rel), {n: n for n in names(rel)}
+        else:
+            block = self.block(rel)
+            labels = _labels(block, names(rel))
+            text = self.select(block, labels)
+        return _Block(f"({_indent(text)}) AS {alias}", {n: f"{alias}.{quote(labels[n])}" for n in names(rel)})
+
+    def alias(self, base: str) -> str:
+        name = (
+            "".join(c if c.isalnum() or c == "_" else "_" for c in base.rsplit(".", maxsplit=1)[-1].strip("`")) or "t"
+        )
+        self.aliases[name] = self.aliases.get(name, 0) + 1
+        count = self.aliases[name]
+        return quote(name if count == 1 else f"{name}_{count}")
+
+
+_JOINS = {
+    "inner": "INNER JOIN",
+    "left": "LEFT JOIN",
+    "full": "FULL JOIN",
+    "semi": "LEFT SEMI JOIN",
+    "anti": "LEFT ANTI JOIN",
+}
+
+
+def render(scalar: Scalar, columns: Mapping[str, str]) -> str:
+    """Spark SQL of an expression, its columns replaced by the given texts."""
+    match scalar:
+        case Column(name):
+            return columns[name]
+        case Literal(sql):
+            return sql
+        case Call(name, (left, right)) if name in INFIX:
+            return f"({render(left, columns)} {name} {render(right, columns)})"
+        case Call("IS NULL" | "IS NOT NULL" as name, (arg,)):
+            return f"({render(arg, columns)} {name})"
+        case Call("NOT" | "-" as name, (arg,)):
+            return f"({name} {render(arg, columns)})"
+        case Call(name, args):
+            return f"{name}({', '.join(render(a, columns) for a in args)})"
+        case Cast(arg, type_):
+            return f"CAST({render(arg, columns)} AS {type_})"
+        case Verbatim(parts, args):
+            return parts[0] + "".join(render(a, columns) + part for a, part in zip(args, parts[1:], strict=True))
+        case _:
+            assert_never(scalar)
+
+
+def render_measure(measure: Measure, columns: Mapping[str, str]) -> str:
+    args = ", ".join(columns[a] for a in measure.args) or "*"
+    where = f" FILTER (WHERE {columns[measure.where]})" if measure.where else ""
+    return f"{measure.function.upper()}({'DISTINCT ' if measure.distinct else ''}{args}){where}"
+
+
+def _labels(block: _Block, columns: tuple[str, ...]) -> dict[str, str]:
+    """Names for a subquery's columns: a plain reference keeps the name it has, so that Spark sees no rename."""
+    labels: dict[str, str] = {}
+    for name in columns:
+        expression = block.columns[name]
+        own = expression.split("`")[3] if _is_reference(expression) else name
+        taken = {label.lower() for label in labels.values()} | {c.lower() for c in columns if c != name}
+        labels[name] = own if own.lower() not in taken else name
+    return labels
+
+
+def _aliased(expression: str, name: str) -> str:
+    """`t`.`a` AS `a` says no more than `t`.`a`, and hides from Spark that two plans are the same."""
+    return (
+        expression
+        if expression.endswith(f".{quote(name)}") and _is_reference(expression)
+        else (f"{expression} AS {quote(name)}")
+    )
+
+
+def _is_reference(expression: str) -> bool:
+    return expression.startswith("`") and expression.count("`") == 4 and "(" not in expression
+
+
+def _is_constant(expression: str) -> bool:
+    return "`" not in expression
+
+
+def _indent(text: str) -> str:
+    return text.replace("\n", "\n  ")
