@@ -28,6 +28,8 @@ ROOMS: dict[str, set[str]] = {
     "store": {"algebra", "errors", "settings", "sql"},
     "runtime": {"algebra", "changes", "errors", "planner", "settings", "sql", "store"},
 }
+ROOMS["reports"] = {"display"}
+ROOMS["overview"] = {"algebra", "changes", "errors", "planner", "reports", "runtime", "settings", "sql", "store"}
 ROOMS["warehouse"] = set(ROOMS)  # all of the above
 ROOMS["viewkeeper"] = {"errors", "settings", "warehouse"}
 ROOMS["project"] = {"errors", "settings", "viewkeeper", "warehouse"}

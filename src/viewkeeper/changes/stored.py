@@ -6,6 +6,7 @@ columns. Whatever stands above it (expressions, HAVING) is computed when the vie
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Literal as OneOf
 
@@ -97,7 +98,10 @@ def stored_form(definition: Relation, backing: str) -> StoredForm:
         core = core.input
     if isinstance(core, Aggregate):
         return _groups(core, above, backing)
-    return StoredForm(KeptBag(definition), _scan(backing, definition))
+    stored = storable_names(names(definition))
+    renamed = tuple(Item(s, Column(f.name), f.type) for s, f in zip(stored, definition.schema, strict=True))
+    columns = tuple(ScanColumn(s, f.name, f.type) for s, f in zip(stored, definition.schema, strict=True))
+    return StoredForm(KeptBag(collapse(Project(definition, renamed))), Scan(backing, columns))
 
 
 def why_not_maintainable(form: StoredForm) -> Reason | None:
@@ -178,8 +182,9 @@ def _shown_names(aggregate: Aggregate, above: list[Project | Filter]) -> dict[st
         if isinstance(operator, Project):
             renamed = {i.value.name: i.name for i in reversed(operator.items) if isinstance(i.value, Column)}
             current = {n: renamed[c] for n, c in current.items() if c in renamed}
-    hidden = {n: n if n.startswith("__vk_") else f"__vk_{n}" for n in names(aggregate)}
-    return {n: current.get(n, hidden[n]) for n in names(aggregate)}
+    hidden = {n: f"__vk_h_{n.removeprefix('__vk_')}" for n in names(aggregate)}
+    shown = tuple(current.get(n, hidden[n]) for n in names(aggregate))
+    return dict(zip(names(aggregate), storable_names(shown), strict=True))
 
 
 class _StateBuilder:
@@ -284,3 +289,19 @@ def average(total: Scalar, count: Scalar, argument: str, result: str) -> Scalar:
     off = call(">", call("+", size, size), call("*", digits, unit))
     step = call("IF", call(">", rest, ZERO), call("+", rounded, unit), call("-", rounded, unit))
     return call("IF", off, Cast(step, result), rounded)
+
+
+_NOT_STORABLE = re.compile(r"[ ,;{}()\n\t=.`]")
+
+
+def storable_names(names_: tuple[str, ...]) -> tuple[str, ...]:
+    """Names a Delta table can have for columns of these names, each once."""
+    stored: list[str] = []
+    for name in names_:
+        base = _NOT_STORABLE.sub("_", name) or "_"
+        candidate, count = base, 1
+        while candidate.lower() in (s.lower() for s in stored):
+            count += 1
+            candidate = f"{base}_{count}"
+        stored.append(candidate)
+    return tuple(stored)

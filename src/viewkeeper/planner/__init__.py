@@ -1,0 +1,1 @@
+"""What a refresh will do, and why: plans are values; explaining and running are their two readers."""

@@ -1,0 +1,1 @@
+"""Plans run on Spark: sessions, steps, installs."""

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, field
 
 _SECTION = re.compile(r"== Optimized Logical Plan ==\n(.*?)\n== Physical Plan ==", re.DOTALL)
-_EDGE = re.compile(r"^[ :]*(?:[:+]- )?")
+_EDGE = re.compile(r"^(?:[ :]  )*(?:[:+]- )?")
 _NAMED = re.compile(r" AS ([^#]+?)#(\d+)")
 _ATTRIBUTE = re.compile(r"\w*#(\d+)L?")
 _RENAME = re.compile(r"#(\d+) AS #(\d+)(?=[,\]]|$)")

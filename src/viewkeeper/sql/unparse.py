@@ -133,18 +133,21 @@ class _Writer:
                 below = self.block(input)
                 mapping = {i.name: render(i.value, below.columns) for i in items}
                 if any(len(text) > LONG_EXPRESSION for text in below.columns.values()):
-                    below = self.subquery(input)
+                    below = self.wrap(below)
                     mapping = {i.name: render(i.value, below.columns) for i in items}
                 return replace(below, columns=mapping)
             case Join():
                 return self.join(rel)
             case Union():
-                return self.subquery(rel)
+                alias = self.alias("q")
+                return _Block(
+                    f"({_indent(self.query(rel))}) AS {alias}", {n: f"{alias}.{quote(n)}" for n in names(rel)}
+                )
             case Aggregate(input, group_by, measures):
                 below = self.block(input)
                 # An ordinal or a constant cannot stand in GROUP BY as itself.
                 if below.aggregated or any(_is_constant(below.columns[k]) for k in group_by):
-                    below = self.subquery(input)
+                    below = self.wrap(below)
                 keys = {name: below.columns[name] for name in group_by}
                 measured = {m.name: render_measure(m, below.columns) for m in measures}
                 return replace(below, columns={**keys, **measured}, group_by=tuple(keys.values()), aggregated=True)
@@ -167,10 +170,10 @@ class _Writer:
     def join(self, rel: Join) -> _Block:
         left = self.block(rel.left)
         if not left.plain or (left.where and rel.kind == "full"):
-            left = self.subquery(rel.left)
+            left = self.wrap(left)
         right = self.block(rel.right)
         if not right.plain or (right.where and rel.kind != "inner"):
-            right = self.subquery(rel.right)
+            right = self.wrap(right)
         columns = {**left.columns, **right.columns}
         opposite = f"({right.source})" if right.joined else right.source
         if rel.kind == "inner" and rel.condition == TRUE:
@@ -184,15 +187,12 @@ class _Writer:
             joined=True,
         )
 
-    def subquery(self, rel: Relation) -> _Block:
+    def wrap(self, block: _Block) -> _Block:
+        """A finished SELECT as a source of the next."""
         alias = self.alias("q")
-        if isinstance(rel, Union):
-            text, labels = self.query(rel), {n: n for n in names(rel)}
-        else:
-            block = self.block(rel)
-            labels = _labels(block, names(rel))
-            text = self.select(block, labels)
-        return _Block(f"({_indent(text)}) AS {alias}", {n: f"{alias}.{quote(labels[n])}" for n in names(rel)})
+        labels = _labels(block)
+        text = self.select(block, labels)
+        return _Block(f"({_indent(text)}) AS {alias}", {n: f"{alias}.{quote(labels[n])}" for n in block.columns})
 
     def alias(self, base: str) -> str:
         name = (
@@ -241,13 +241,12 @@ def render_measure(measure: Measure, columns: Mapping[str, str]) -> str:
     return f"{measure.function.upper()}({'DISTINCT ' if measure.distinct else ''}{args}){where}"
 
 
-def _labels(block: _Block, columns: tuple[str, ...]) -> dict[str, str]:
+def _labels(block: _Block) -> dict[str, str]:
     """Names for a subquery's columns: a plain reference keeps the name it has, so that Spark sees no rename."""
     labels: dict[str, str] = {}
-    for name in columns:
-        expression = block.columns[name]
+    for name, expression in block.columns.items():
         own = expression.split("`")[3] if _is_reference(expression) else name
-        taken = {label.lower() for label in labels.values()} | {c.lower() for c in columns if c != name}
+        taken = {label.lower() for label in labels.values()} | {c.lower() for c in block.columns if c != name}
         labels[name] = own if own.lower() not in taken else name
     return labels
 

@@ -1,0 +1,112 @@
+"""Which step a view needs: nothing, its change, or all of it afresh."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from viewkeeper.algebra.reasons import Reason
+from viewkeeper.changes.refresh import Maintenance, MergeBag, maintenance
+from viewkeeper.changes.stored import Kept, KeptGroups
+from viewkeeper.changes.weights import ChangeKind
+from viewkeeper.planner.cost import (
+    APPEND,
+    MERGE,
+    MERGE_SHARE_WRITTEN,
+    OVERWRITE,
+    QUERY,
+    REWRITE,
+    Cost,
+    Sizes,
+    reading,
+)
+from viewkeeper.planner.plan import Install, Maintain, Nothing, Recompute, Refuse, Step
+from viewkeeper.settings import Settings
+
+
+@dataclass(frozen=True)
+class Situation:
+    """All a decision about one view needs: values only, from the logs and from the view's definition.
+
+    obstacle      why the definition cannot be maintained from changes, if so
+    lost          why changes cannot be had this time (unreadable history, unknown coverage), if so
+    moved         whether any source has a newer version at all
+    """
+
+    view: str
+    policy: str
+    kept: Kept | None
+    rows: int
+    sizes: Mapping[str, Sizes]
+    changed: Mapping[str, ChangeKind]
+    moved: bool
+    obstacle: Reason | None = None
+    lost: Reason | None = None
+    unversioned: tuple[str, ...] = ()
+    source_rows: int = field(default=0)
+
+
+def plan_view(situation: Situation, settings: Settings) -> Step:
+    """The step for one view, by its policy and by cost."""
+    s = situation
+    if s.lost is None and not s.unversioned:
+        if not s.moved:
+            return Nothing(s.view, "up to date")
+        if not s.changed:
+            return Nothing(s.view, "no data changed in its sources", record=True)
+    full = recompute_cost(s)
+    if s.policy == "FULL":
+        return Recompute(s.view, "its policy is FULL", full)
+    if s.kept is None or s.obstacle is not None:
+        obstacle = s.obstacle or Reason("this query", "it could not be read")
+        return Recompute(s.view, f"not incremental: {obstacle}", full, obstacle=obstacle)
+    if s.lost is not None:
+        if s.policy.startswith("INCREMENTAL"):
+            hint = f"REFRESH MATERIALIZED VIEW {s.view} FULL recomputes it"
+            return Refuse(s.view, f"its changes cannot be read: {s.lost}", hint)
+        return Recompute(s.view, f"its changes cannot be read: {s.lost}", full, obstacle=s.lost)
+    return _by_cost(s, s.kept, full, settings)
+
+
+def _by_cost(s: Situation, kept: Kept, full: Cost, settings: Settings) -> Step:
+    change = maintenance(kept, s.changed)
+    if change.nothing:
+        return Nothing(s.view, "the changes do not reach it", record=True)
+    install, why = choose_install(change, s, settings)
+    cost = QUERY + reading(change.change, s.sizes) + install_cost(install, s.rows, _change_rows(s))
+    compared = f"predicted {cost.seconds:.1f} s against {full.seconds:.1f} s for a recompute"
+    if s.policy == "AUTO" and cost.seconds > full.seconds:
+        return Recompute(s.view, f"cheaper: {compared}", full, incremental_cost=cost)
+    forced = "" if s.policy == "AUTO" else f"its policy is {s.policy}; "
+    small = cost.rows_read + cost.rows_written <= settings.small_rows
+    return Maintain(s.view, f"{forced}{compared}", change, install, why, cost, full, small)
+
+
+def choose_install(change: Maintenance, s: Situation, settings: Settings) -> tuple[Install, str]:
+    """How the change gets into the view's table, and why in this way."""
+    if isinstance(change.merge, MergeBag) and change.insert_only:
+        return "append", "rows only came"
+    if s.rows <= settings.rewrite_rows:
+        return "rewrite", f"{s.rows:,} rows are written faster than merged into"
+    return "merge", f"{s.rows:,} rows: only the touched files are written again"
+
+
+def install_cost(install: Install, view_rows: int, change_rows: int) -> Cost:
+    match install:
+        case "append":
+            return APPEND + Cost(rows_written=change_rows)
+        case "rewrite":
+            return REWRITE + Cost(rows_read=view_rows, rows_written=view_rows, reads=1)
+        case "merge":
+            return MERGE + Cost(rows_read=view_rows, rows_written=int(view_rows * MERGE_SHARE_WRITTEN), reads=2)
+
+
+def recompute_cost(s: Situation) -> Cost:
+    if s.kept is None:
+        return QUERY + OVERWRITE + Cost(rows_read=s.source_rows, rows_written=s.rows, reads=len(s.sizes))
+    return QUERY + OVERWRITE + reading(s.kept.content, s.sizes) + Cost(rows_written=s.rows)
+
+
+def _change_rows(s: Situation) -> int:
+    pending = sum(s.sizes[t].change_rows for t in s.changed if t in s.sizes)
+    return min(pending, s.rows) if isinstance(s.kept, KeptGroups) and s.rows else pending

@@ -1,0 +1,98 @@
+"""A plan: one step per view, in the order in which they run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal as OneOf
+
+from viewkeeper.algebra.reasons import Reason
+from viewkeeper.changes.refresh import Maintenance
+from viewkeeper.planner.cost import Cost
+
+Install = OneOf["append", "rewrite", "merge"]
+Strategy = OneOf["none", "incremental", "recompute"]
+
+
+@dataclass(frozen=True)
+class Nothing:
+    """The view is right as it is; `record` says whether the covered versions move on."""
+
+    view: str
+    reason: str
+    record: bool = False
+
+
+@dataclass(frozen=True)
+class Maintain:
+    """Compute the view's change and install it."""
+
+    view: str
+    reason: str
+    maintenance: Maintenance
+    install: Install
+    why_install: str
+    cost: Cost
+    recompute_cost: Cost
+    small: bool
+
+
+@dataclass(frozen=True)
+class Recompute:
+    """Compute the whole view and replace what it holds."""
+
+    view: str
+    reason: str
+    cost: Cost
+    incremental_cost: Cost | None = None
+    obstacle: Reason | None = None
+
+
+@dataclass(frozen=True)
+class Refuse:
+    """The policy forbids the only way there is; the view stays as it was."""
+
+    view: str
+    reason: str
+    hint: str
+
+
+Step = Nothing | Maintain | Recompute | Refuse
+
+
+def strategy(step: Step) -> Strategy:
+    match step:
+        case Nothing() | Refuse():
+            return "none"
+        case Maintain():
+            return "incremental"
+        case Recompute():
+            return "recompute"
+
+
+def predicted_seconds(step: Step) -> float | None:
+    return step.cost.seconds if isinstance(step, Maintain | Recompute) else None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a step did."""
+
+    strategy: Strategy
+    reason: str
+    rows_inserted: int
+    rows_deleted: int
+    install: str = ""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The steps of a refresh. For views over views that will change, sizes are predictions."""
+
+    steps: tuple[Step, ...]
+
+    def __iter__(self) -> Iterator[Step]:
+        return iter(self.steps)
+
+    def __len__(self) -> int:
+        return len(self.steps)

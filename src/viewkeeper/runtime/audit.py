@@ -1,0 +1,82 @@
+"""The only oracle: a view against a recompute of its own text at the versions it covers, as bags, both ways."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import Row, SparkSession
+
+from viewkeeper.algebra.types import FLOATING, not_comparable
+from viewkeeper.runtime.forms import pinned_query, public_relation
+from viewkeeper.sql.unparse import quote, unparse
+from viewkeeper.store.changes import Unchanged
+from viewkeeper.store.leaves import Pin, PinnedLeaves
+from viewkeeper.store.registry import Registry
+from viewkeeper.store.views import View, standing
+
+TOLERANCE = 1e-9
+_MATCHED_BY_HAND = 100_000
+
+
+@dataclass(frozen=True)
+class Difference:
+    rows: int
+    missing: tuple[Row, ...]
+    extra: tuple[Row, ...]
+
+
+def difference(view: View, registry: Registry, session: SparkSession) -> Difference:
+    """Rows the view lacks, and rows it should not have. Sums of doubles may differ in their last digits."""
+    stands = standing(registry.log(view), view.id)
+    pins = {t: Pin(c.version, c.version, Unchanged()) for t, c in stands.covers.items()}
+    pins[view.backing] = Pin(stands.version, stands.version, Unchanged())
+    leaves = PinnedLeaves(pins)
+    names = [name for name, _ in view.columns]
+    shown = unparse(public_relation(view), leaves)
+    wanted = (
+        f"SELECT * FROM (\n{pinned_query(view, leaves, registry.find)}\n) AS __vk_q({', '.join(map(quote, names))})"
+    )
+    comparable = ", ".join(_comparable(name, type_) for name, type_ in view.columns)
+    actual = session.sql(f"SELECT {comparable} FROM ({shown})")
+    expected = session.sql(f"SELECT {comparable} FROM ({wanted})")
+    floating = [i for i, (_, type_) in enumerate(view.columns) if any(t in type_ for t in FLOATING)]
+    missing = expected.exceptAll(actual).limit(_MATCHED_BY_HAND).collect()
+    extra = actual.exceptAll(expected).limit(_MATCHED_BY_HAND).collect()
+    if floating and missing and extra:
+        missing, extra = unmatched(missing, extra, frozenset(floating))
+    return Difference(actual.count(), tuple(missing), tuple(extra))
+
+
+def unmatched(left: Sequence[Row], right: Sequence[Row], floating: frozenset[int]) -> tuple[list[Row], list[Row]]:
+    """What is left of both after pairing rows that differ by no more than the tolerance in floating columns."""
+
+    def exact_part(row: Row) -> str:
+        return repr([v for i, v in enumerate(row) if i not in floating])
+
+    pool: dict[str, list[Row]] = {}
+    for row in right:
+        pool.setdefault(exact_part(row), []).append(row)
+    missing = []
+    for row in left:
+        candidates = pool.get(exact_part(row), [])
+        found = next((c for c in candidates if all(_close(row[i], c[i]) for i in floating)), None)
+        if found is None:
+            missing.append(row)
+        else:
+            candidates.remove(found)
+    return missing, [row for rows in pool.values() for row in rows]
+
+
+def _close(a: object, b: object) -> bool:
+    if isinstance(a, float) and isinstance(b, float):
+        return (math.isnan(a) and math.isnan(b)) or math.isclose(a, b, rel_tol=TOLERANCE, abs_tol=1e-12)
+    return a == b
+
+
+def _comparable(name: str, type_: str) -> str:
+    """The column in a form EXCEPT ALL can compare."""
+    if not_comparable(type_) and "collate" not in type_.lower():
+        return f"to_json(struct({quote(name)})) AS {quote(name)}"
+    return quote(name)

@@ -1,0 +1,235 @@
+"""From a CREATE statement to a view: what Spark says of it, what it reads, and whether changes can maintain it."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from dataclasses import dataclass
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from viewkeeper.algebra.reasons import Reason
+from viewkeeper.algebra.relations import Relation
+from viewkeeper.changes.stored import stored_form, why_not_maintainable
+from viewkeeper.errors import Position, SqlError
+from viewkeeper.runtime.forms import public_relation
+from viewkeeper.sql.bind import Bound, bind, table_uses
+from viewkeeper.sql.catalog import DeltaTable, KeptView, Source, Unmaintainable
+from viewkeeper.sql.expressions import Refusal
+from viewkeeper.sql.gate import optimized_plan
+from viewkeeper.sql.parse import parse_query
+from viewkeeper.sql.statements import CreateView
+from viewkeeper.sql.typing import with_types
+from viewkeeper.sql.unparse import unparse
+from viewkeeper.store.names import backing_name, canonical, split
+from viewkeeper.store.registry import Registry
+from viewkeeper.store.views import SourceUse, View
+
+# Settings that change what a query means; a view keeps those it was created with.
+MEANING = ("spark.sql.session.timeZone", "spark.sql.ansi.enabled", "spark.sql.caseSensitive")
+_PLAN_TABLE = re.compile(r"SubqueryAlias ((?:`[^`]+`|[\w$]+)(?:\.(?:`[^`]+`|[\w$]+)){2})$", re.MULTILINE)
+_RESERVED = "__vk_"
+
+
+@dataclass(frozen=True)
+class SourceCatalog:
+    """Tables as binding wants them, by what a session and the registry know."""
+
+    session: SparkSession
+    registry: Registry
+
+    def resolve(self, parts: tuple[str, ...]) -> Source:
+        tables = self.registry.tables
+        name = tables.canonical(parts)
+        view = self.registry.find(name)
+        if view is not None:
+            return KeptView(name, public_relation(view), view.columns)
+        columns = schema_columns(self.session.table(canonical(parts)).schema)
+        if tables.has_delta(name):
+            return DeltaTable(name, columns)
+        return Unmaintainable(name, self._why_not(canonical(parts)), columns)
+
+    def _why_not(self, name: str) -> str:
+        try:
+            kind = self.session.catalog.getTable(name).tableType
+        except PySparkException:
+            kind = "?"
+        if kind in ("VIEW", "TEMPORARY"):
+            return "a Spark view is not looked into yet"
+        return "not a Delta table, so there is no history of its changes"
+
+
+def define(statement: CreateView, session: SparkSession, registry: Registry) -> View:
+    """The view that the statement describes; SqlError if Spark rejects its query."""
+    schema = analyse(session, statement)
+    columns = _output_columns(statement, schema)
+    name = registry.tables.canonical(statement.name)
+    catalog = SourceCatalog(session, registry)
+    definition, reason = _read(statement.query, schema, tuple(n for n, _ in columns), session, catalog)
+    if definition is not None:
+        reason = why_not_maintainable(stored_form(definition, backing_name(name)))
+    return View(
+        id=uuid.uuid4().hex,
+        name=name,
+        backing=backing_name(name),
+        query=statement.query,
+        columns=columns,
+        policy=statement.policy,
+        sources=_sources(statement.query, session, catalog, registry),
+        definition=definition,
+        reason=_moved(reason, statement.query_start),
+        settings={key: session.conf.get(key) or "" for key in MEANING},
+        namespace=(session.catalog.currentCatalog(), session.catalog.currentDatabase()),
+        comment=statement.comment,
+        column_comments=dict(statement.column_comments),
+        cluster_by=statement.cluster_by,
+        properties=dict(statement.properties),
+    )
+
+
+def analyse(session: SparkSession, statement: CreateView) -> StructType:
+    """The query's schema, by Spark's analysis."""
+    try:
+        return session.sql(statement.query).schema
+    except PySparkException as error:
+        raise sql_error(error, statement.query_start) from error
+
+
+def run_as_it_is(session: SparkSession, text: str) -> DataFrame:
+    """A statement that is Spark's own business."""
+    try:
+        return session.sql(text)
+    except PySparkException as error:
+        raise sql_error(error) from error
+
+
+def sql_error(error: PySparkException, start: Position | None = None) -> SqlError:
+    """Spark's complaint about a text, in one line, with its position."""
+    message = error.getMessage() if error.getCondition() else str(error)
+    message = (message or str(error)).split("\nSearch path")[0].split(";\n")[0].split("\n\nJVM")[0]
+    found = re.search(r"\(line (\d+), pos (\d+)\)|line (\d+),? pos (\d+)", str(error))
+    where = None
+    if found:
+        line, column = int(found[1] or found[3]), int(found[2] or found[4]) + 1
+        where = _shift(Position(line, column), start)
+    hint = None
+    if error.getCondition() == "TABLE_OR_VIEW_NOT_FOUND":
+        hint = "temporary views of your session cannot be read by a materialized view: other sessions do not have them"
+    first = next((line for line in message.splitlines() if line.strip()), "Spark rejects the query")
+    return SqlError(first.strip(), position=where, hint=hint)
+
+
+def schema_columns(schema: StructType) -> tuple[tuple[str, str], ...]:
+    return tuple((f.name, f.dataType.simpleString()) for f in schema.fields)
+
+
+def _output_columns(statement: CreateView, schema: StructType) -> tuple[tuple[str, str], ...]:
+    types = [f.dataType.simpleString() for f in schema.fields]
+    names = list(statement.columns) or [f.name for f in schema.fields]
+    if len(names) != len(types):
+        raise SqlError(f"the view names {len(names)} columns, but its query gives {len(types)}")
+    seen: set[str] = set()
+    for name in names:
+        if name.lower() in seen:
+            raise SqlError(f"the view would have two columns named {name}", hint="give one of them another name by AS")
+        if name.lower().startswith(_RESERVED):
+            raise SqlError(f"column {name}: names that begin with {_RESERVED} are Viewkeeper's own")
+        seen.add(name.lower())
+    void = next((n for n, t in zip(names, types, strict=True) if t == "void"), None)
+    if void is not None:
+        raise SqlError(f"column {void} is NULL without a type", hint="CAST(NULL AS …) gives it one")
+    missing = [c for c in statement.cluster_by if c.lower() not in seen]
+    if missing:
+        raise SqlError(f"CLUSTER BY names a column the view does not have: {missing[0]}")
+    return tuple(zip(names, types, strict=True))
+
+
+def _read(
+    query: str, schema: StructType, output: tuple[str, ...], session: SparkSession, catalog: SourceCatalog
+) -> tuple[Relation | None, Reason | None]:
+    """The definition as typed algebra, if it can be read and Spark agrees with the reading; else why not."""
+    try:
+        tree = parse_query(query)
+    except SqlError as error:
+        return None, Reason("this query", f"its text cannot be read: {error.message}", error.position)
+    bound = bind(tree, catalog, output)
+    if not isinstance(bound, Bound):
+        return None, bound
+
+    def ask(text: str) -> tuple[str, ...]:
+        return tuple(type_ for _, type_ in schema_columns(session.sql(text).schema))
+
+    try:
+        relation = with_types(bound.relation, ask)
+        text = unparse(relation)
+        if [f.dataType for f in session.sql(text).schema.fields] != [f.dataType for f in schema.fields]:
+            return None, Reason("this query", "Spark gives other types for it than for how it was read")
+        if not same_plan(session, query, text):
+            return None, Reason("this query", "Spark's plan for it differs from the plan for how it was read")
+    except PySparkException as error:
+        return None, Reason("this query", f"Spark does not accept how it was read: {sql_error(error).message}")
+    return relation, None
+
+
+def same_plan(session: SparkSession, original: str, reading: str) -> bool:
+    if session.sql(original).sameSemantics(session.sql(reading)):
+        return True
+    return explained(session, original) == explained(session, reading)
+
+
+def explained(session: SparkSession, query: str) -> str:
+    rows = session.sql(f"EXPLAIN EXTENDED {query}").collect()
+    return optimized_plan("\n".join(row[0] for row in rows))
+
+
+def _sources(query: str, session: SparkSession, catalog: SourceCatalog, registry: Registry) -> tuple[SourceUse, ...]:
+    """Every table the query reads, with the places to pin; by Spark's plan where the text cannot be read."""
+    try:
+        uses = table_uses(parse_query(query), catalog)
+    except (SqlError, Refusal):
+        return _sources_by_plan(query, session, catalog, registry)
+    mentions: dict[str, list[tuple[int, int, str | None]]] = {}
+    found: dict[str, Source] = {}
+    for use in uses:
+        found[use.source.name] = use.source
+        alias = None if use.aliased else use.last_part
+        mentions.setdefault(use.source.name, []).append((use.start, use.end, alias))
+    return tuple(_source_use(source, tuple(mentions[name])) for name, source in found.items())
+
+
+def _sources_by_plan(
+    query: str, session: SparkSession, catalog: SourceCatalog, registry: Registry
+) -> tuple[SourceUse, ...]:
+    plan = "\n".join(row[0] for row in session.sql(f"EXPLAIN EXTENDED {query}").collect())
+    analysed = plan.split("== Analyzed Logical Plan ==")[-1].split("== Optimized Logical Plan ==")[0]
+    names = dict.fromkeys(_PLAN_TABLE.findall(analysed))
+    sources = [catalog.resolve(split(name)) for name in names]
+    if not sources:
+        return (SourceUse("?", "other", "", ()),)
+    return tuple(_source_use(source, ()) for source in sources)
+
+
+def _source_use(source: Source, mentions: tuple[tuple[int, int, str | None], ...]) -> SourceUse:
+    match source:
+        case DeltaTable(name):
+            return SourceUse(name, "delta", name, mentions)
+        case KeptView(name):
+            return SourceUse(name, "view", backing_name(name), mentions)
+        case Unmaintainable(name):
+            return SourceUse(name, "other", "", mentions)
+
+
+def _moved(reason: Reason | None, start: Position) -> Reason | None:
+    """A reason whose position counts from the start of the whole statement."""
+    if reason is None or reason.position is None:
+        return reason
+    return Reason(reason.construct, reason.why, _shift(reason.position, start))
+
+
+def _shift(position: Position, start: Position | None) -> Position:
+    if start is None:
+        return position
+    column = position.column + start.column - 1 if position.line == 1 else position.column
+    return Position(position.line + start.line - 1, column)

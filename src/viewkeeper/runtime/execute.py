@@ -1,0 +1,291 @@
+"""Running the steps of a plan: each view is installed by one Delta commit that says what it covers."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import assert_never
+
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import functions as f
+
+from viewkeeper.algebra.relations import WEIGHT
+from viewkeeper.changes.refresh import MergeBag, MergeGroups
+from viewkeeper.errors import ConflictError, NotIncrementalError, SourceError, StorageError, ViewkeeperError
+from viewkeeper.planner.plan import Maintain, Nothing, Outcome, Recompute, Refuse, Step, Strategy
+from viewkeeper.runtime import install
+from viewkeeper.runtime.forms import content_query
+from viewkeeper.runtime.guard import only_installer
+from viewkeeper.runtime.look import Look
+from viewkeeper.runtime.spark import SMALL_STEP, private_session
+from viewkeeper.sql.unparse import quote, string_literal, unparse
+from viewkeeper.store.log import Commit
+from viewkeeper.store.names import canonical
+from viewkeeper.store.registry import Registry
+from viewkeeper.store.views import COVERS_PROPERTY, RefreshNote, View, transaction_id
+
+_USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
+_TXN_APP = "spark.databricks.delta.write.txnAppId"
+_TXN_VERSION = "spark.databricks.delta.write.txnVersion"
+
+# What Spark says when files or versions that a change needs are gone.
+_GONE = (
+    "FILE_NOT_EXIST",
+    "FileNotFoundException",
+    "DELTA_FILE_NOT_FOUND",
+    "DELTA_VERSION_NOT_FOUND",
+    "DELTA_MISSING_CHANGE_DATA",
+    "DELTA_CHANGE_DATA_FEED_INCOMPATIBLE",
+    "DELTA_CHANGE_DATA_FILE_NOT_FOUND",
+    "VersionNotFoundException",
+)
+_CONFLICT = (
+    "DELTA_CONCURRENT",
+    "DELTA_METADATA_CHANGED",
+    "ConcurrentTransaction",
+    "ConcurrentAppend",
+    "MetadataChanged",
+)
+
+Tell = Callable[[str], None]
+
+
+class ChangesGoneError(Exception):
+    """The change could not be read after all; nothing was written."""
+
+
+@dataclass(frozen=True)
+class Executor:
+    """Runs steps for one warehouse."""
+
+    spark: SparkSession
+    registry: Registry
+
+    def run_or_recompute(self, step: Step, look: Look, tell: Tell) -> Outcome:
+        """Run a step; where its changes turn out to be gone, recompute if the policy lets us."""
+        try:
+            return self.run(step, look, tell)
+        except ChangesGoneError as gone:
+            reason = f"its changes cannot be read: {gone}"
+            if look.view.policy != "AUTO" or not isinstance(step, Maintain):
+                raise NotIncrementalError(
+                    f"{look.view.name} was not refreshed: {reason}",
+                    hint=f"REFRESH MATERIALIZED VIEW {look.view.name} FULL recomputes it",
+                ) from gone
+            return self.recompute(reason, look, tell, predicted=step.recompute_cost.seconds)
+
+    def run(self, step: Step, look: Look, tell: Tell) -> Outcome:
+        match step:
+            case Nothing(record=False):
+                return Outcome("none", step.reason, 0, 0)
+            case Nothing():
+                tell("recording the covered versions")
+                self.record(look, self.note(look, "none", step.reason))
+                return Outcome("none", step.reason, 0, 0)
+            case Maintain():
+                return self.maintain(step, look, tell)
+            case Recompute():
+                return self.recompute(step.reason, look, tell, predicted=step.cost.seconds)
+            case Refuse():
+                raise NotIncrementalError(f"{step.view} was not refreshed: {step.reason}", hint=step.hint)
+            case _:
+                assert_never(step)
+
+    # From changes
+
+    def maintain(self, step: Maintain, look: Look, tell: Tell) -> Outcome:
+        session = self.session(look.view, SMALL_STEP if step.small else {})
+        tell("computing its change")
+        with _translated(look.view):
+            match step.maintenance.merge:
+                case MergeBag():
+                    return self.maintain_bag(step, step.maintenance.merge, look, session, tell)
+                case MergeGroups():
+                    return self.maintain_groups(step, step.maintenance.merge, look, session, tell)
+
+    def maintain_bag(self, step: Maintain, merge: MergeBag, look: Look, session: SparkSession, tell: Tell) -> Outcome:
+        weight = f.col(WEIGHT)
+        came = f.coalesce(f.sum(f.when(weight > 0, weight)), f.lit(0)).alias("came")
+        went = f.coalesce(f.sum(f.when(weight < 0, -weight)), f.lit(0)).alias("went")
+        seen = self.compute(session, unparse(step.maintenance.change, look.leaves), install.CHANGE_VIEW, came, went)
+        note = self.note(look, "incremental", step.reason, step.cost.seconds)
+        if not seen["came"] and not seen["went"]:
+            return self.untouched(look, note)
+        table, version = look.view.backing, look.standing.version
+        way = step.install if seen["went"] else "append"
+        match way:
+            case "append":
+                statement = install.append_bag(table, merge)
+            case "rewrite":
+                statement = install.rewrite_bag(table, version, merge)
+            case "merge":
+                statement = install.merge_bag(table, version, merge)
+        note = replace(note, rows_inserted=seen["came"], rows_deleted=seen["went"], install=way)
+        tell(f"installing by {way}")
+        self.install(session, look, note, statement)
+        return Outcome("incremental", step.reason, seen["came"], seen["went"], way)
+
+    def maintain_groups(
+        self, step: Maintain, merge: MergeGroups, look: Look, session: SparkSession, tell: Tell
+    ) -> Outcome:
+        change = unparse(step.maintenance.change, look.leaves)
+        note = self.note(look, "incremental", step.reason, step.cost.seconds)
+        table, version = look.view.backing, look.standing.version
+        if step.install == "merge":
+            seen = self.compute(session, change, install.CHANGE_VIEW, f.count(f.lit(1)).alias("touched"))
+            if not seen["touched"]:
+                return self.untouched(look, note)
+            tell("installing by merge")
+            commit = self.install(session, look, replace(note, install="merge"), install.merge_groups(table, merge))
+            updated = commit.metrics.get("numTargetRowsUpdated", 0)
+            came = commit.metrics.get("numTargetRowsInserted", 0) + updated
+            went = commit.metrics.get("numTargetRowsDeleted", 0) + updated
+            return Outcome("incremental", step.reason, came, went, "merge")
+        hit, was, keep = f.col(install.HIT), f.col(install.WAS), f.col(install.KEEP)
+        seen = self.compute(
+            session,
+            install.merged_groups(table, version, merge, change),
+            install.CONTENT_VIEW,
+            f.count_if(hit).alias("touched"),
+            f.count_if(hit & keep).alias("came"),
+            f.count_if(hit & was).alias("went"),
+        )
+        if not seen["touched"]:
+            return self.untouched(look, note)
+        columns = ", ".join(quote(item.name) for item in merge.columns)
+        statement = install.overwrite(table, f"SELECT {columns} FROM {install.CONTENT_VIEW} WHERE {install.KEEP}")
+        note = replace(note, rows_inserted=seen["came"], rows_deleted=seen["went"], install="rewrite")
+        tell("installing by rewrite")
+        self.install(session, look, note, statement)
+        return Outcome("incremental", step.reason, seen["came"], seen["went"], "rewrite")
+
+    def untouched(self, look: Look, note: RefreshNote) -> Outcome:
+        reason = "the changes of its sources do not change it"
+        self.record(look, replace(note, strategy="none", reason=reason))
+        return Outcome("none", reason, 0, 0)
+
+    def compute(self, session: SparkSession, query: str, view: str, *measures: object) -> Mapping[str, int]:
+        """Run a query once, keep its rows under a temporary name, and return what was counted on the way."""
+        counted = Observation()
+        frame: DataFrame = session.sql(query).observe(counted, *measures)  # type: ignore[arg-type]
+        frame.localCheckpoint().createOrReplaceTempView(view)
+        return {name: int(value or 0) for name, value in counted.get.items()}
+
+    # All of it
+
+    def recompute(self, reason: str, look: Look, tell: Tell, predicted: float | None = None) -> Outcome:
+        session = self.session(look.view, {})
+        tell("recomputing it")
+        before = look.situation.rows
+        note = self.note(look, "recompute", reason, predicted)
+        note = replace(note, install="overwrite", rows_deleted=before)
+        with _translated(look.view):
+            query = content_query(look.view, look.leaves, self.registry.find)
+            commit = self.install(session, look, note, install.overwrite(look.view.backing, query), may_be_empty=True)
+        return Outcome("recompute", reason, commit.metrics.get("numOutputRows", 0), before, "overwrite")
+
+    # Commits
+
+    def note(self, look: Look, strategy: Strategy, reason: str, predicted: float | None = None) -> RefreshNote:
+        return RefreshNote(
+            view=look.view.id,
+            sequence=look.standing.next_sequence,
+            refresh=uuid.uuid4().hex,
+            covers=dict(look.covers),
+            strategy=strategy,
+            reason=reason,
+            base=look.standing.version,
+            started=int(time.time() * 1000),
+            predicted=predicted,
+        )
+
+    def install(
+        self, session: SparkSession, look: Look, note: RefreshNote, statement: str, *, may_be_empty: bool = False
+    ) -> Commit:
+        """Run a statement as the refresh's one commit, and see that the commit is there."""
+        view = look.view
+        with only_installer(self.registry.tables.folder(view.backing)), committing(session, view.id, note):
+            session.sql(statement).collect()
+        commit = self.find_commit(view, note)
+        if commit is None and may_be_empty and self.registry.log(view).version() == note.base:
+            # Nothing replaced by nothing makes no commit.
+            self.record(look, note)
+            commit = self.find_commit(view, note)
+        if commit is None:
+            raise ConflictError(f"{view.name} was refreshed by another process at the same time; nothing was applied")
+        return commit
+
+    def record(self, look: Look, note: RefreshNote) -> None:
+        """Move the covered versions on without touching data."""
+        view = look.view
+        moved = replace(note, moves=True)
+        session = self.session(view, {})
+        text = string_literal(moved.to_json())
+        with _translated(view), only_installer(self.registry.tables.folder(view.backing)):
+            session.conf.set(_USER_METADATA, moved.to_json())
+            session.sql(f"ALTER TABLE {view.backing} SET TBLPROPERTIES ({string_literal(COVERS_PROPERTY)} = {text})")
+
+    def find_commit(self, view: View, note: RefreshNote) -> Commit | None:
+        log = self.registry.log(view)
+        for version in range(log.version(), note.base, -1):
+            commit = log.commit(version)
+            found = RefreshNote.of(commit.user_metadata) if commit else None
+            if found is not None and found.refresh == note.refresh:
+                return commit
+        return None
+
+    def session(self, view: View, more: Mapping[str, str]) -> SparkSession:
+        """A private session with the settings that the view's text was written for."""
+        session = private_session(self.spark, {**view.settings, **more})
+        if view.namespace:
+            session.sql(f"USE {canonical(view.namespace)}")
+        return session
+
+
+@contextmanager
+def committing(session: SparkSession, view_id: str, note: RefreshNote) -> Iterator[None]:
+    """Every commit made inside carries the note, and a transaction number as compare-and-swap."""
+    confs = {
+        _USER_METADATA: note.to_json(),
+        _TXN_APP: transaction_id(view_id),
+        _TXN_VERSION: str(note.sequence),
+    }
+    for key, value in confs.items():
+        session.conf.set(key, value)
+    try:
+        yield
+    finally:
+        for key in confs:
+            session.conf.unset(key)
+
+
+@contextmanager
+def _translated(view: View) -> Iterator[None]:
+    """Spark's and Delta's errors as ours: a conflict, a history that is gone, a warehouse that cannot be written."""
+    try:
+        yield
+    except (PySparkException, Py4JJavaError) as error:
+        raise translate(error, view) from error
+
+
+def translate(error: Exception, view: View) -> Exception:
+    text = str(error)
+    if any(word in text for word in _CONFLICT):
+        return ConflictError(f"{view.name} was changed by another process at the same time; nothing was applied")
+    if any(word in text for word in _GONE):
+        return ChangesGoneError("files or versions that the change needs are gone (VACUUM or log cleaning)")
+    if "TABLE_OR_VIEW_NOT_FOUND" in text or "DELTA_TABLE_NOT_FOUND" in text:
+        return SourceError(f"a table that {view.name} needs is gone: {_first_line(text)}")
+    if "Permission denied" in text or "Read-only file system" in text or "Mkdirs failed" in text:
+        return StorageError(f"{view.name} cannot be written: {_first_line(text)}", hint="is the warehouse read-only?")
+    return ViewkeeperError(f"{view.name} was not refreshed: {_first_line(text)}")
+
+
+def _first_line(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("\tat ")]
+    return lines[0][:500] if lines else "Spark gave no message"

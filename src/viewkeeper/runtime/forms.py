@@ -1,0 +1,55 @@
+"""A view's kept form and the texts made from it: what fills it, what readers see, its query at given versions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from viewkeeper.algebra.relations import Relation, Scan, ScanColumn
+from viewkeeper.changes.stored import StoredForm, storable_names, stored_form
+from viewkeeper.errors import InternalError
+from viewkeeper.sql.unparse import Leaves, quote, unparse
+from viewkeeper.store.views import View
+
+FindView = Callable[[str], View | None]
+
+
+def form_of(view: View) -> StoredForm | None:
+    """How the view is kept, if its definition was read."""
+    return stored_form(view.definition, view.backing) if view.definition is not None else None
+
+
+def public_relation(view: View) -> Relation:
+    """What readers of the view see, over its backing table."""
+    form = form_of(view)
+    if form is not None:
+        return form.public
+    stored = storable_names(tuple(name for name, _ in view.columns))
+    columns = tuple(ScanColumn(s, name, type_) for s, (name, type_) in zip(stored, view.columns, strict=True))
+    return Scan(view.backing, columns)
+
+
+def content_query(view: View, leaves: Leaves, find: FindView) -> str:
+    """The query that fills the view's table."""
+    form = form_of(view)
+    if form is not None:
+        return unparse(form.kept.content, leaves)
+    stored = storable_names(tuple(name for name, _ in view.columns))
+    return f"SELECT * FROM (\n{pinned_query(view, leaves, find)}\n) AS __vk_query({', '.join(map(quote, stored))})"
+
+
+def pinned_query(view: View, leaves: Leaves, find: FindView) -> str:
+    """The view's own text, word for word, with every table it names pinned to a version."""
+    text = view.query
+    mentions = [(start, end, alias, source) for source in view.sources for start, end, alias in source.mentions]
+    for start, end, alias, source in sorted(mentions, reverse=True, key=lambda m: m[0]):
+        if source.kind == "other":
+            continue
+        if source.kind == "view":
+            read = find(source.name)
+            if read is None:
+                raise InternalError(f"view {source.name} is gone")
+            pinned = f"({unparse(public_relation(read), leaves)})"
+        else:
+            pinned = leaves.state(source.table, "new")
+        text = text[:start] + pinned + (f" AS {quote(alias)}" if alias else "") + text[end:]
+    return text

@@ -1,0 +1,132 @@
+"""The Delta statements that install a change, or a whole content, each in one commit."""
+
+from __future__ import annotations
+
+from viewkeeper.algebra.relations import WEIGHT
+from viewkeeper.changes.refresh import CHANGE, OLD, MergeBag, MergeGroups
+from viewkeeper.changes.stored import COUNT
+from viewkeeper.sql.unparse import quote, render, string_literal
+
+CHANGE_VIEW = "__vk_change"  # temporary views of the refresh's own session
+CONTENT_VIEW = "__vk_content"
+HIT, WAS, KEEP = "__vk_hit", "__vk_was", "__vk_keep"
+_GONE = "a change removes rows the view does not have: the view or a source was changed behind its history"
+
+
+def overwrite(table: str, query: str) -> str:
+    return f"INSERT OVERWRITE {table}\n{query}"
+
+
+def append_bag(table: str, merge: MergeBag) -> str:
+    cols = _list(merge.columns)
+    return (
+        f"INSERT INTO {table}\nSELECT {cols} FROM {CHANGE_VIEW}\n"
+        f"LATERAL VIEW explode(sequence(1L, {WEIGHT})) AS __vk_copy"
+    )
+
+
+def rewrite_bag(table: str, version: int, merge: MergeBag) -> str:
+    """Old rows and change rows added up, each written as often as is left of it."""
+    cols = _list(merge.columns)
+    left = f"IF(sum({WEIGHT}) < 0, CAST(raise_error({string_literal(_GONE)}) AS BIGINT), sum({WEIGHT}))"
+    return (
+        f"INSERT OVERWRITE {table}\nSELECT {cols} FROM (\n"
+        f"  SELECT {cols}, sum({WEIGHT}) AS {WEIGHT} FROM (\n"
+        f"    SELECT {cols}, 1L AS {WEIGHT} FROM {table} VERSION AS OF {version}\n"
+        f"    UNION ALL SELECT {cols}, {WEIGHT} FROM {CHANGE_VIEW})\n"
+        f"  GROUP BY {cols} HAVING {left} > 0)\nLATERAL VIEW explode(sequence(1L, {WEIGHT})) AS __vk_copy"
+    )
+
+
+def merge_bag(table: str, version: int, merge: MergeBag) -> str:
+    """Rows of which copies went are deleted altogether, and what is left of them is inserted again.
+
+    MERGE cannot delete some of several equal rows. So a source row either finds (`__vk_find`) and deletes all
+    copies, or finds nothing and is inserted.
+    """
+    cols = _list(merge.columns)
+    same = " AND ".join(f"t.{quote(c)} <=> c.{quote(c)}" for c in merge.columns)
+    found = " AND ".join(f"t.{quote(c)} <=> s.{quote(c)}" for c in merge.columns)
+    listed = _list(merge.columns, "c")
+    left = f"count(t.__vk_one) + first(c.{WEIGHT})"
+    return (
+        f"MERGE INTO {table} AS t USING (\n"
+        f"  SELECT {cols}, true AS __vk_find FROM {CHANGE_VIEW} WHERE {WEIGHT} < 0\n"
+        f"  UNION ALL\n"
+        f"  SELECT {cols}, false FROM (\n"
+        f"    SELECT {cols}, {WEIGHT} AS __vk_copies FROM {CHANGE_VIEW} WHERE {WEIGHT} > 0\n"
+        f"    UNION ALL\n"
+        f"    SELECT {listed}, IF({left} < 0, CAST(raise_error({string_literal(_GONE)}) AS BIGINT), {left})\n"
+        f"    FROM {CHANGE_VIEW} AS c LEFT JOIN (SELECT *, 1 AS __vk_one FROM {table} VERSION AS OF {version}) AS t\n"
+        f"      ON {same}\n"
+        f"    WHERE c.{WEIGHT} < 0 GROUP BY {listed})\n"
+        f"  LATERAL VIEW explode(sequence(1L, __vk_copies)) AS __vk_copy WHERE __vk_copies > 0) AS s\n"
+        f"ON {found} AND s.__vk_find\n"
+        f"WHEN MATCHED THEN DELETE\n"
+        f"WHEN NOT MATCHED AND NOT s.__vk_find THEN INSERT ({cols}) VALUES ({_list(merge.columns, 's')})"
+    )
+
+
+def merged_groups(table: str, version: int, merge: MergeGroups, change: str) -> str:
+    """Every row of the view after the change, and how it came to be: touched, there before, still there."""
+    values = _values(merge, "t", "c")
+    hit = f"c.{HIT} IS NOT NULL"
+    columns = ", ".join(
+        f"IF({hit}, {values[item.name]}, t.{quote(item.name)}) AS {quote(item.name)}" for item in merge.columns
+    )
+    return (
+        f"SELECT {columns},\n  {hit} AS {HIT}, t.{WAS} IS NOT NULL AS {WAS},\n"
+        f"  IF({hit}, {_keep(merge, values[COUNT])}, true) AS {KEEP}\n"
+        f"FROM (SELECT *, true AS {WAS} FROM {table} VERSION AS OF {version}) AS t\n"
+        f"FULL OUTER JOIN (SELECT *, true AS {HIT} FROM (\n{change})) AS c ON {_on(merge)}"
+    )
+
+
+def merge_groups(table: str, merge: MergeGroups) -> str:
+    """V ⊔ □V as one MERGE."""
+    matched = _values(merge, "t", "c")
+    alone = _values(merge, None, "c")
+    updates = ", ".join(f"t.{quote(i.name)} = {matched[i.name]}" for i in merge.columns if i.name not in merge.key)
+    names = _list(tuple(i.name for i in merge.columns))
+    inserted = ", ".join(alone[i.name] for i in merge.columns)
+    return (
+        f"MERGE INTO {table} AS t USING {CHANGE_VIEW} AS c ON {_on(merge)}\n"
+        f"WHEN MATCHED AND NOT ({_keep(merge, matched[COUNT])}) THEN DELETE\n"
+        f"WHEN MATCHED THEN UPDATE SET {updates}\n"
+        f"WHEN NOT MATCHED AND {_keep(merge, alone[COUNT])} THEN INSERT ({names}) VALUES ({inserted})"
+    )
+
+
+def _values(merge: MergeGroups, old: str | None, change: str) -> dict[str, str]:
+    """Each column's new value as SQL; without an old row, its columns are NULL."""
+    return {item.name: render(item.value, _Sides(old, change)) for item in merge.columns}
+
+
+class _Sides(dict[str, str]):
+    """`old.x` and `change.x` as columns of the two tables of a statement."""
+
+    def __init__(self, old: str | None, change: str) -> None:
+        super().__init__()
+        self.old = old
+        self.change = change
+
+    def __missing__(self, name: str) -> str:
+        if name.startswith(OLD):
+            return f"{self.old}.{quote(name.removeprefix(OLD))}" if self.old else "NULL"
+        return f"{self.change}.{quote(name.removeprefix(CHANGE))}"
+
+
+def _keep(merge: MergeGroups, count: str) -> str:
+    """Whether a group stays: its count is not 0. A global aggregate has its one row always."""
+    if not merge.key:
+        return "true"
+    checked = f"IF({count} < 0, CAST(raise_error({string_literal(_GONE)}) AS BIGINT), {count})"
+    return f"coalesce({checked}, 0) > 0"
+
+
+def _on(merge: MergeGroups) -> str:
+    return " AND ".join(f"t.{quote(k)} <=> c.{quote(k)}" for k in merge.key) or "true"
+
+
+def _list(names: tuple[str, ...], table: str | None = None) -> str:
+    return ", ".join(f"{table}.{quote(n)}" if table else quote(n) for n in names)

@@ -1,0 +1,139 @@
+"""What a refresh finds before it decides: pinned versions, what changed since, how large everything is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from viewkeeper.algebra.node import walk
+from viewkeeper.algebra.reasons import Reason
+from viewkeeper.algebra.relations import Scan
+from viewkeeper.changes.weights import ChangeKind
+from viewkeeper.errors import SourceError
+from viewkeeper.planner.build import Situation
+from viewkeeper.planner.cost import Sizes
+from viewkeeper.runtime.forms import form_of
+from viewkeeper.store.changes import Feed, Files, SourceChange, Unchanged, Unreadable, changes_between
+from viewkeeper.store.leaves import Pin, PinnedLeaves
+from viewkeeper.store.log import Snapshot
+from viewkeeper.store.registry import Registry
+from viewkeeper.store.views import Covered, Covers, Standing, View, standing
+
+BYTES_PER_ROW = 50  # a guess, where statistics do not tell
+
+
+@dataclass
+class Versions:
+    """The version of each table that a whole refresh sees: fixed when a table is first looked at."""
+
+    registry: Registry
+    pinned: dict[str, int] = field(default_factory=dict)
+
+    def of(self, table: str) -> int:
+        if table not in self.pinned:
+            self.pinned[table] = self.registry.tables.log(table).version()
+        return self.pinned[table]
+
+    def move(self, table: str) -> None:
+        """The refresh itself has installed a new version of a view."""
+        self.pinned[table] = self.registry.tables.log(table).version()
+
+
+@dataclass(frozen=True)
+class Expected:
+    """For a plan that nobody has run: an upstream view will have changed by about so many rows."""
+
+    change_rows: int
+
+
+@dataclass(frozen=True)
+class Look:
+    """A view, where it stands, and the situation that decides what to do about it."""
+
+    view: View
+    standing: Standing
+    pins: Mapping[str, Pin]
+    covers: Covers
+    situation: Situation
+
+    @property
+    def leaves(self) -> PinnedLeaves:
+        return PinnedLeaves(self.pins)
+
+
+def look(view: View, registry: Registry, versions: Versions, expected: Mapping[str, Expected] | None = None) -> Look:
+    """The view's situation, from the logs alone."""
+    log = registry.log(view)
+    stands = standing(log, view.id)
+    pins: dict[str, Pin] = {}
+    covers: dict[str, Covered] = {}
+    sizes: dict[str, Sizes] = {}
+    for table in view.tables:
+        pin, snapshot = _pin(view, table, stands, registry, versions)
+        foreseen = (expected or {}).get(table)
+        if foreseen is not None:
+            pin = Pin(pin.old, pin.new, Feed(pin.new + 1, pin.new + 1, False, foreseen.change_rows))
+        pins[table] = pin
+        covers[table] = Covered(snapshot.metadata.id, pin.new)
+        sizes[table] = Sizes(_rows(snapshot), pin.change.rows)
+    own = log.snapshot()
+    situation = Situation(
+        view=view.name,
+        policy=view.policy,
+        kept=form.kept if (form := form_of(view)) else None,
+        rows=_rows(own),
+        sizes=sizes,
+        changed={t: _kind(p.change) for t, p in pins.items() if isinstance(p.change, Feed | Files)},
+        moved=any(p.old != p.new or t in (expected or {}) for t, p in pins.items()),
+        obstacle=view.reason,
+        lost=_lost(stands, pins),
+        unversioned=view.reads_unversioned,
+        source_rows=sum(s.rows for s in sizes.values()),
+    )
+    return Look(view, stands, pins, covers, situation)
+
+
+def _pin(view: View, table: str, stands: Standing, registry: Registry, versions: Versions) -> tuple[Pin, Snapshot]:
+    try:
+        log = registry.tables.log(table)
+        new = versions.of(table)
+        snapshot = log.snapshot(new)
+    except SourceError as error:
+        raise SourceError(
+            f"{view.name} reads {table}, which is gone: {error.message}",
+            hint=f"create {table} again, or DROP MATERIALIZED VIEW {view.name}",
+        ) from error
+    covered = stands.covers.get(table)
+    if covered is None:
+        return Pin(new, new, Unreadable("what the view covers of it is not known")), snapshot
+    if covered.id == snapshot.metadata.id and covered.version > new and log.version() >= covered.version:
+        # Another process has refreshed the view to a newer version than this refresh has pinned.
+        return Pin(covered.version, covered.version, Unchanged()), log.snapshot(covered.version)
+    columns = _columns_read(view, table)
+    change = changes_between(log, covered.id, covered.version, new, columns)
+    return Pin(covered.version, new, change), snapshot
+
+
+def _columns_read(view: View, table: str) -> frozenset[str]:
+    if view.definition is None:
+        return frozenset()
+    scans = (n for n in walk(view.definition) if isinstance(n, Scan) and n.table == table)
+    return frozenset(c.source.lower() for scan in scans for c in scan.columns)
+
+
+def _kind(change: SourceChange) -> ChangeKind:
+    return "appended" if isinstance(change, Feed | Files) and change.appended else "any"
+
+
+def _lost(stands: Standing, pins: Mapping[str, Pin]) -> Reason | None:
+    if stands.foreign is not None:
+        commit = stands.foreign
+        return Reason("its own table", f"something else wrote into it ({commit.operation}, version {commit.version})")
+    for table, pin in pins.items():
+        if isinstance(pin.change, Unreadable):
+            return Reason(table, pin.change.why)
+    return None
+
+
+def _rows(snapshot: Snapshot) -> int:
+    return snapshot.rows if snapshot.rows is not None else snapshot.size // BYTES_PER_ROW

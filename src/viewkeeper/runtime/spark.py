@@ -1,0 +1,163 @@
+"""Spark sessions: a local one tuned for one machine, and private ones for each refresh."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from viewkeeper.errors import SetupError
+
+__all__ = ["SparkSession", "cached_jars", "check_java", "java_version", "local_session", "private_session"]
+
+JAVA_AT_LEAST = 17
+DELTA_COORDINATE = "io.delta:delta-spark_4.2_2.13:4.4.0"
+_OWN_JARS = ("io.delta_", "io.unitycatalog_")
+
+SMALL_STEP = {
+    # A handful of rows: planning, code generation and shuffles cost more than the rows do.
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+
+
+def private_session(spark: SparkSession, confs: Mapping[str, str]) -> SparkSession:
+    """A session of one's own on the same engine and catalog, so that settings reach nobody else's commits."""
+    clone = getattr(spark, "cloneSession", None)  # Spark Connect's word for it
+    session: SparkSession = clone() if clone is not None else spark.newSession()
+    for key, value in confs.items():
+        session.conf.set(key, value)
+    return session
+
+
+def local_session(warehouse: Path) -> SparkSession:
+    """The running local session, or a new one with Delta, its tables under `warehouse`."""
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        return active
+    check_java()
+    jars = cached_jars()
+    builder = SparkSession.builder.master("local[*]").appName("viewkeeper")
+    for key, value in _local_confs(warehouse).items():
+        builder = builder.config(key, value)
+    if jars:
+        builder = builder.config("spark.jars", ",".join(map(str, jars)))
+    else:
+        builder = builder.config("spark.jars.packages", DELTA_COORDINATE)
+    with _quiet():
+        session = builder.getOrCreate()
+    if not jars:
+        _keep_jars(session)
+    return session
+
+
+def _local_confs(warehouse: Path) -> dict[str, str]:
+    log_config = _log_config()
+    return {
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        "spark.sql.catalogImplementation": "in-memory",
+        "spark.sql.warehouse.dir": str(warehouse),
+        "spark.driver.memory": f"{driver_gigabytes()}g",
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={log_config.as_uri()} -XX:+UseParallelGC",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.shuffle.partitions": str(max(2, os.cpu_count() or 2)),
+        "spark.databricks.delta.snapshotPartitions": "1",
+        "spark.log.structuredLogging.enabled": "false",
+    }
+
+
+def driver_gigabytes() -> int:
+    """A quarter of the machine's memory, at least 1 and at most 8: hundreds of small tables need over 1."""
+    try:
+        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    except (ValueError, OSError, AttributeError):
+        return 2
+    return int(min(8, max(1, total // 4)))
+
+
+def java_version() -> int | None:
+    """The major version of the Java that Spark would use, or None without one."""
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    if not java:
+        return None
+    try:
+        shown = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30, check=False).stderr
+    except OSError:
+        return None
+    quoted = shown.split('"')
+    number = quoted[1].split(".")[0] if len(quoted) > 1 else ""
+    return int(number) if number.isdigit() else None
+
+
+def check_java() -> None:
+    found = java_version()
+    if found is None or found < JAVA_AT_LEAST:
+        problem = "no Java found" if found is None else f"Java {found} found"
+        raise SetupError(
+            f"Spark needs Java {JAVA_AT_LEAST} or newer; {problem}",
+            hint="on Debian or Ubuntu: sudo apt-get install openjdk-17-jre-headless; then run `viewkeeper doctor`",
+        )
+
+
+def jar_folder() -> Path:
+    """Where Delta's jars are kept once they have been resolved."""
+    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return base / "viewkeeper" / f"delta-{version('delta-spark')}-spark-{version('pyspark')}"
+
+
+def cached_jars() -> list[Path]:
+    return sorted(jar_folder().glob("*.jar"))
+
+
+def _keep_jars(session: SparkSession) -> None:
+    """Copy the jars that were resolved for this session, so that later starts need no resolution."""
+    resolved = [Path(j.removeprefix("file://").removeprefix("file:")) for j in _jar_conf(session)]
+    own = [j for j in resolved if j.name.startswith(_OWN_JARS) and j.exists()]
+    folder = jar_folder()
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    staging = Path(tempfile.mkdtemp(dir=folder.parent))
+    for jar in own:
+        shutil.copy2(jar, staging / jar.name)
+    try:
+        staging.rename(folder)
+    except OSError:  # another process was first
+        shutil.rmtree(staging, ignore_errors=True)
+
+
+def _jar_conf(session: SparkSession) -> list[str]:
+    return [j for j in (session.conf.get("spark.jars", "") or "").split(",") if j]
+
+
+def _log_config() -> Path:
+    path = Path(tempfile.gettempdir()) / f"viewkeeper-log4j2-{os.getuid() if hasattr(os, 'getuid') else 0}.properties"
+    text = "rootLogger.level=off\n"
+    if not path.exists() or path.read_text() != text:
+        path.write_text(text)
+    return path
+
+
+class _quiet:
+    """Keeps the JVM's start-up lines off the console, and PySpark's own log of errors we report ourselves."""
+
+    def __enter__(self) -> None:
+        logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
+        self._saved = os.dup(2)
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, 2)
+        os.close(null)
+
+    def __exit__(self, *_: object) -> None:
+        os.dup2(self._saved, 2)
+        os.close(self._saved)

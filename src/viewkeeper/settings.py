@@ -1,0 +1,19 @@
+"""What can be set, once, for a whole warehouse."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything a warehouse can be told; the defaults fit one machine.
+
+    small_rows        a step that reads and writes fewer rows than this runs with the settings for small steps
+    rewrite_rows      views up to this size are rewritten in one job rather than merged into
+    retries           how often a refresh that met a concurrent one is tried again
+    """
+
+    small_rows: int = 200_000
+    rewrite_rows: int = 1_000_000
+    retries: int = 3

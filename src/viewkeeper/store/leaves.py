@@ -1,0 +1,57 @@
+"""Tables and their changes as they stand in FROM: every read pinned to a version."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import assert_never
+
+from viewkeeper.algebra.relations import WEIGHT, ScanColumn, State
+from viewkeeper.errors import InternalError
+from viewkeeper.sql.unparse import quote, string_literal
+from viewkeeper.store.changes import Feed, Files, SourceChange, Unchanged, Unreadable
+
+
+@dataclass(frozen=True)
+class Pin:
+    """The two versions of a table that a refresh sees, and how to read what lies between them."""
+
+    old: int
+    new: int
+    change: SourceChange
+
+
+@dataclass(frozen=True)
+class PinnedLeaves:
+    """Leaves of a refresh: every table at its pinned version."""
+
+    pins: Mapping[str, Pin]
+
+    def state(self, table: str, state: State) -> str:
+        pin = self.pins[table]
+        return f"{table} VERSION AS OF {pin.old if state == 'old' else pin.new}"
+
+    def changes(self, table: str, columns: tuple[ScanColumn, ...]) -> str:
+        pin = self.pins[table]
+        cols = "".join(f"{quote(c.source)}, " for c in columns)
+        match pin.change:
+            case Feed(first, last):
+                sign = "CASE WHEN _change_type IN ('insert', 'update_postimage') THEN 1L ELSE -1L END"
+                return f"SELECT {cols}{sign} AS {WEIGHT}\nFROM table_changes({string_literal(table)}, {first}, {last})"
+            case Files(added, removed):
+                now = _of_files(table, pin.new, added, cols, "1L")
+                if not removed:
+                    return now
+                return now + "\nUNION ALL\n" + _of_files(table, pin.old, removed, cols, "-1L")
+            case Unchanged() | Unreadable():
+                raise InternalError(f"the changes of {table} are asked for where there are none")
+            case _:
+                assert_never(pin.change)
+
+
+def _of_files(table: str, version: int, files: tuple[str, ...], cols: str, weight: str) -> str:
+    listed = ", ".join(map(string_literal, files))
+    return (
+        f"SELECT {cols}{weight} AS {WEIGHT}\nFROM {table} VERSION AS OF {version}\n"
+        f"WHERE _metadata.file_name IN ({listed})"
+    )

@@ -1,0 +1,227 @@
+"""Hypothesis strategies for views: any well-typed algebra that binding can produce, nested."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from hypothesis import strategies as st
+
+from viewkeeper.algebra.relations import (
+    Aggregate,
+    Field,
+    Filter,
+    Item,
+    Join,
+    JoinKind,
+    Measure,
+    Project,
+    Relation,
+    Scan,
+    ScanColumn,
+    Schema,
+    Union,
+    Values,
+    pass_through,
+)
+from viewkeeper.algebra.scalars import TRUE, Column, Scalar, call, columns
+from viewkeeper.algebra.types import BIGINT, BOOLEAN, decimal_parts
+from viewkeeper.testing.choices import Choices, both, chosen
+from viewkeeper.testing.expressions import Expressions, aggregate_type
+from viewkeeper.testing.histories import SCHEMAS, History, history
+
+DOUBLE, STRING = "double", "string"
+DEPTH = 5
+LENGTH = 200
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Which views to make."""
+
+    joins: tuple[JoinKind, ...] = ("inner",)
+    spark_only: bool = True
+    leaves: int = 4
+
+
+ANY_VIEW = Shape()
+ALL_JOINS = Shape(joins=("inner", "left", "full", "semi", "anti"))
+
+
+def relations(shape: Shape = ANY_VIEW) -> st.SearchStrategy[Relation]:
+    """Any relation, nested up to the depth."""
+    return chosen(lambda choices: relation(choices, shape), LENGTH)
+
+
+def views(shape: Shape = ANY_VIEW) -> st.SearchStrategy[Relation]:
+    """A definition: mostly an aggregate with HAVING and expressions above it."""
+    return chosen(lambda choices: view(choices, shape), LENGTH)
+
+
+def changing_relations(
+    shape: Shape = ANY_VIEW, steps: int = 1, appends_only: bool = False
+) -> st.SearchStrategy[tuple[Relation, History]]:
+    """Any relation, and what happens to its tables."""
+    return both(lambda c: relation(c, shape), lambda c: history(c, steps, appends_only), LENGTH)
+
+
+def changing_views(
+    shape: Shape = ANY_VIEW, steps: int = 1, appends_only: bool = False
+) -> st.SearchStrategy[tuple[Relation, History]]:
+    """Any definition, and what happens to its tables."""
+    return both(lambda c: view(c, shape), lambda c: history(c, steps, appends_only), LENGTH)
+
+
+def relation(choices: Choices, shape: Shape) -> Relation:
+    return _Maker(choices, shape).relation(DEPTH)
+
+
+def view(choices: Choices, shape: Shape) -> Relation:
+    return _Maker(choices, shape).view()
+
+
+@dataclass
+class _Maker:
+    choices: Choices
+    shape: Shape
+    leaves: int = 0
+    taken: set[str] = field(default_factory=set)
+
+    def fresh(self, base: str) -> str:
+        """A name nothing else in this view has, made as binding makes it."""
+        name, count = base, 1
+        while name.lower() in self.taken:
+            count += 1
+            name = f"{base}_{count}"
+        self.taken.add(name.lower())
+        return name
+
+    # Relations
+
+    def view(self) -> Relation:
+        if self.choices.one_in(4):
+            return self.named(self.relation(DEPTH))
+        rel: Relation = self.aggregate(DEPTH - 2)
+        for _ in range(self.choices.below(3)):
+            rel = self.choices.pick((self.project_over, self.filter_over))(rel)
+        return self.named(rel)
+
+    def named(self, rel: Relation) -> Relation:
+        """The relation under the names its view shows; some columns may be hidden or renamed."""
+        if not self.choices.one_in(3):
+            return Project(rel, pass_through(rel.schema))
+        shown = [f for f in rel.schema if not self.choices.one_in(4)] or list(rel.schema)
+        return Project(rel, tuple(Item(self.fresh("c"), Column(f.name), f.type) for f in shown))
+
+    def relation(self, depth: int) -> Relation:
+        """One operator with smaller relations below; a table where the depth or the view's size is used up."""
+        if depth <= 0:
+            return self.leaf()
+        ways: list[Callable[[int], Relation]] = [
+            lambda _: self.leaf(),
+            lambda below: self.project_over(self.relation(below)),
+            self.aggregate,
+            lambda below: self.filter_over(self.relation(below)),
+            lambda _: self.leaf(),
+        ]
+        if self.leaves + 1 < self.shape.leaves:
+            ways += [self.join, self.union, self.join]
+        return self.choices.pick(ways)(depth - 1)
+
+    def leaf(self) -> Relation:
+        self.leaves += 1
+        if self.choices.one_in(10):
+            fields = (Field(self.fresh("g"), BIGINT), Field(self.fresh("g"), STRING))
+            rows = range(self.choices.between(1, 3))
+            return Values(fields, tuple(tuple(self.scalars(()).literal(f.type) for f in fields) for _ in rows))
+        table = self.choices.pick(tuple(SCHEMAS))
+        return Scan(table, tuple(ScanColumn(c, self.fresh(c), t) for c, t in SCHEMAS[table]))
+
+    def filter_over(self, rel: Relation) -> Relation:
+        return Filter(rel, self.scalars(rel.schema).condition())
+
+    def project_over(self, rel: Relation) -> Relation:
+        scalars = self.scalars(rel.schema)
+        values = [scalars.anything() for _ in range(self.choices.between(1, 3))]
+        return Project(rel, tuple(Item(self.fresh("x"), value, type_) for value, type_ in values))
+
+    def join(self, depth: int) -> Relation:
+        left = self.relation(depth)
+        itself = self.choices.one_in(4) and self.leaves * 2 <= self.shape.leaves
+        right = self.renamed(left) if itself else self.relation(depth)
+        kind = self.choices.pick(self.shape.joins)
+        return Join(left, right, kind, self.join_condition(left.schema, right.schema))
+
+    def renamed(self, rel: Relation) -> Relation:
+        """The same rows again, for a join with itself."""
+        self.leaves *= 2
+        return Project(rel, tuple(Item(self.fresh("y"), Column(f.name), f.type) for f in rel.schema))
+
+    def join_condition(self, left: Schema, right: Schema) -> Scalar:
+        """Mostly a comparison of two columns, sometimes nothing or anything."""
+        pairs = [(a.name, b.name) for a in left for b in right if a.type == b.type]
+        way = self.choices.below(6)
+        if way == 5 or not pairs:
+            return TRUE if not self.choices.one_in(2) else self.scalars((*left, *right)).condition()
+        ours, theirs = self.choices.pick(pairs)
+        compared = call(self.choices.pick(("=", "<=>", "=", "<=")), Column(ours), Column(theirs))
+        return call("AND", compared, self.scalars((*left, *right)).condition()) if way == 4 else compared
+
+    def union(self, depth: int) -> Relation:
+        first = self.relation(depth)
+        if self.choices.one_in(2):
+            first = self.project_over(first)
+        second = self.relation(depth)
+        scalars = self.scalars(second.schema)
+        return Union((first, Project(second, tuple(Item(f.name, scalars.of(f.type, 1), f.type) for f in first.schema))))
+
+    def scalars(self, schema: Schema) -> Expressions:
+        return Expressions(self.choices, schema)
+
+    # Aggregates
+
+    def aggregate(self, depth: int) -> Relation:
+        """γ over computed columns; without keys, without measures (DISTINCT), or with both."""
+        rel = self.relation(depth)
+        scalars = self.scalars(rel.schema)
+        items: list[Item] = []
+        keys = [self.computed(items, *scalars.anything()) for _ in range(self.choices.pick((1, 2, 1, 0)))]
+        measures = [self.measure(scalars, items) for _ in range(self.choices.between(0 if keys else 1, 3))]
+        return Aggregate(Project(rel, tuple(items)), tuple(dict.fromkeys(keys)), tuple(measures))
+
+    def computed(self, items: list[Item], value: Scalar, type_: str) -> str:
+        """The name under which the value is computed below the aggregate, once for equal values."""
+        for item in items:
+            if item.value == value and item.type == type_:
+                return item.name
+        name = (
+            value.name if isinstance(value, Column) else self.fresh(f"__vk_{min(columns(value), default='x')}".lower())
+        )
+        items.append(Item(name, value, type_))
+        return name
+
+    def measure(self, scalars: Expressions, items: list[Item]) -> Measure:
+        where = self.computed(items, scalars.condition(), BOOLEAN) if self.choices.one_in(4) else None
+        if self.choices.one_in(5):
+            return Measure(self.fresh("count"), "count", (), BIGINT, where=where)
+        value, type_ = scalars.anything()
+        args: tuple[str, ...] = (self.computed(items, value, type_),)
+        function = self.choices.pick(self.functions(type_))
+        if function == "count" and self.shape.spark_only and self.choices.one_in(4):
+            args = (*args, self.computed(items, *scalars.anything()))
+        distinct = self.choices.one_in(5)
+        return Measure(self.fresh(function), function, args, aggregate_type(function, type_), distinct, where)
+
+    def functions(self, type_: str) -> tuple[str, ...]:
+        """Aggregates of this type; DuckDB, for one, averages decimals as doubles, and adds doubles in any order."""
+        spark = self.shape.spark_only
+        if type_ == BIGINT:
+            return ("sum", "avg", "count", "min", "max", "sum", "bit_and", "bit_or", "bit_xor")
+        if type_ == BOOLEAN:
+            more = ("any", "some", "every") if spark else ()
+            return ("count", "count_if", "bool_and", "bool_or", "min", "max", *more)
+        if type_ == DOUBLE and spark:
+            return ("min", "count", "max", "sum", "avg")
+        if decimal_parts(type_):
+            return ("sum", "count", "min", "max", "sum", *(("avg", "avg") if spark else ()))
+        return ("min", "count", "max")

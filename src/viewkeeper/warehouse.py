@@ -1,0 +1,439 @@
+"""The facade: everything a person or a program does with views goes through a Warehouse."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from viewkeeper import overview
+from viewkeeper.errors import (
+    ConflictError,
+    DependentsError,
+    NameTakenError,
+    NotIncrementalError,
+    SqlError,
+    StorageError,
+    ViewkeeperError,
+)
+from viewkeeper.planner.build import plan_view, recompute_cost
+from viewkeeper.planner.plan import Nothing, Outcome, Recompute, predicted_seconds, strategy
+from viewkeeper.reports import (
+    Audit,
+    AuditReport,
+    Created,
+    Done,
+    Explanation,
+    HistoryReport,
+    PlanReport,
+    RefreshRecord,
+    RefreshReport,
+    StatusReport,
+)
+from viewkeeper.runtime.look import Expected, Look, Versions, look
+from viewkeeper.settings import Settings
+from viewkeeper.sql.statements import (
+    CreateView,
+    DescribeView,
+    DropView,
+    ExplainCreate,
+    ExplainRefresh,
+    RefreshView,
+    ShowViews,
+    SparkStatement,
+    parse_statement,
+)
+from viewkeeper.store.names import split
+from viewkeeper.store.registry import Registry, in_order
+from viewkeeper.store.tables import FolderTables, Tables
+from viewkeeper.store.views import View
+
+if TYPE_CHECKING:
+    from viewkeeper.runtime.execute import Executor
+    from viewkeeper.runtime.spark import SparkSession
+
+Progress = Callable[[str, str], None]  # view, what happens to it now
+
+
+def _silent(view: str, event: str) -> None:
+    """Nobody watches."""
+
+
+class Warehouse:
+    """A set of materialized views and the Delta tables they read."""
+
+    def __init__(self, tables: Tables, spark: SparkSession | None, settings: Settings) -> None:
+        self.settings = settings
+        self.tables = tables
+        self.registry = Registry(tables)
+        self._spark = spark
+        self._shown: dict[str, str] = {}
+
+    @classmethod
+    def local(cls, path: str | Path, settings: Settings | None = None, *, create: bool = True) -> Warehouse:
+        """A folder of Delta tables. Spark starts, or is reused, when data is first needed."""
+        root = Path(path).expanduser().absolute()
+        if root.exists() and not root.is_dir():
+            raise StorageError(f"{root} is a file, not a folder")
+        if not root.exists():
+            if not create:
+                raise StorageError(f"there is no warehouse at {root}", hint="viewkeeper init makes one")
+            try:
+                root.mkdir(parents=True)
+            except OSError as error:
+                raise StorageError(f"the warehouse folder {root} cannot be made: {error}") from error
+        return cls(FolderTables(root), None, settings or Settings())
+
+    @classmethod
+    def open(cls, spark: SparkSession, settings: Settings | None = None) -> Warehouse:
+        """The tables of a session that has Delta, by its own catalog."""
+        from viewkeeper.store.session_tables import SessionTables  # noqa: PLC0415 - without Spark nobody needs it
+
+        return cls(SessionTables(spark), spark, settings or Settings())
+
+    @property
+    def spark(self) -> SparkSession:
+        """The Spark session; the local one is started here."""
+        if self._spark is None:
+            from viewkeeper.runtime.local import start  # noqa: PLC0415 - a JVM starts only when data is needed
+
+            assert isinstance(self.tables, FolderTables)
+            self._spark = start(self.tables)
+            self._show_all()
+        return self._spark
+
+    def close(self) -> None:
+        """Forget the warehouse's tables in the local session; Spark itself goes on."""
+        if self._spark is not None and isinstance(self.tables, FolderTables):
+            from viewkeeper.runtime.local import release  # noqa: PLC0415
+
+            release(self.tables)
+        self._spark = None
+        self._shown.clear()
+
+    def __enter__(self) -> Warehouse:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # Statements
+
+    def sql(self, text: str) -> Any:
+        """One statement: Viewkeeper's own, or anything Spark knows, which then gives a DataFrame."""
+        statement = parse_statement(text)
+        match statement:
+            case CreateView():
+                return self.create(statement)
+            case RefreshView(name, full):
+                return self.refresh(".".join(name), full=full)
+            case DropView(name, if_exists, cascade):
+                return self.drop(name, if_exists=if_exists, cascade=cascade)
+            case ShowViews():
+                return self.status()
+            case DescribeView(name):
+                return overview.describe(self.registry.get(name), self.registry)
+            case ExplainCreate(create):
+                return overview.explain(self._define(create), self.registry, self.settings, kept=False)
+            case ExplainRefresh(name):
+                return self.explain(".".join(name))
+            case SparkStatement(query):
+                return self._spark_statement(query)
+
+    def _spark_statement(self, text: str) -> Any:
+        from viewkeeper.runtime.define import run_as_it_is  # noqa: PLC0415
+
+        self._sync()
+        result = run_as_it_is(self.spark, text)
+        if isinstance(self.tables, FolderTables) and text.lstrip()[:4].upper() == "DROP":
+            self.tables.remove_dropped()
+        return result
+
+    # Views
+
+    def create(self, statement: CreateView) -> Created | Done:
+        """Create the view that a statement describes, and fill it."""
+        started = time.monotonic()
+        name = self.tables.canonical(statement.name)
+        self._sync()
+        existing = self.registry.find(name)
+        if existing is not None and statement.if_not_exists:
+            return Done(f"View {name} is there already.")
+        self._check_name(name, existing, statement)
+        dependents = self.registry.readers(existing) if existing else []
+        if dependents and not statement.cascade:
+            raise DependentsError(
+                f"{name} cannot be replaced: {_names(dependents)} read it",
+                hint="CREATE OR REPLACE MATERIALIZED VIEW … CASCADE AS … replaces it and builds those again",
+            )
+        view = self._define(statement)
+        notes = self._policy_warnings(view)
+        self._fill(view, replace=existing is not None)
+        for dependent in dependents:
+            self._rebuild(dependent)
+        return Created(
+            view.name,
+            view.policy,
+            view.reason is None,
+            str(view.reason) if view.reason else None,
+            time.monotonic() - started,
+            "replaced" if existing else "created",
+            notes,
+        )
+
+    def drop(self, name: tuple[str, ...] | str, *, if_exists: bool = False, cascade: bool = False) -> Done:
+        """Drop a view; with `cascade` also the views that read it."""
+        parts = split(name) if isinstance(name, str) else name
+        self._sync()
+        if if_exists and self.registry.find(self.tables.canonical(parts)) is None:
+            return Done(f"There is no view {self.tables.canonical(parts)}.")
+        view = self.registry.get(parts)
+        readers = self.registry.readers(view)
+        if readers and not cascade:
+            raise DependentsError(
+                f"{view.name} cannot be dropped: {_names(readers)} read it",
+                hint=f"DROP MATERIALIZED VIEW {view.name} CASCADE drops those too",
+            )
+        creator = self._creator()
+        dropped = [*reversed(readers), view]
+        for each in dropped:
+            creator.drop(each)
+            self._shown.pop(each.name, None)
+        return Done(f"Dropped {_names(dropped)}.")
+
+    # Refresh
+
+    def refresh(self, *names: str, full: bool = False, progress: Progress = _silent) -> RefreshReport:
+        """Bring views up to date: these and the views they read, or all. All see the same source versions."""
+        views = self._chosen(names)
+        forced = {self.registry.get(split(n)).name for n in names} if full else set()
+        versions = self._pinned(views)
+        records: list[RefreshRecord] = []
+        failed: dict[str, ViewkeeperError] = {}
+        for view in views:
+            record, error = self._refresh_one(view, versions, failed, progress, forced=view.name in forced)
+            records.append(record)
+            if error is not None:
+                failed[view.backing] = error
+        report = RefreshReport(tuple(records))
+        if failed:
+            first = next(iter(failed.values()))
+            first.report = report  # type: ignore[attr-defined]
+            raise first
+        return report
+
+    def plan(self, *names: str) -> PlanReport:
+        """What `refresh` would do, why, and its predicted cost; nothing is touched, no Spark is started."""
+        views = self._chosen(names)
+        versions = self._pinned(views)
+        expected: dict[str, Expected] = {}
+        steps = []
+        for view in views:
+            seen = look(view, self.registry, versions, expected)
+            step = plan_view(seen.situation, self.settings)
+            if strategy(step) != "none":
+                rows = sum(s.change_rows for s in seen.situation.sizes.values())
+                expected[view.backing] = Expected(2 * seen.situation.rows if isinstance(step, Recompute) else rows)
+            steps.append(overview.planned(step, seen))
+        return PlanReport(tuple(steps))
+
+    def explain(self, name: str) -> Explanation:
+        """How a view is kept and why: its algebra, its change rules, the SQL they make, what a refresh would do."""
+        return overview.explain(self.registry.get(split(name)), self.registry, self.settings)
+
+    def status(self) -> StatusReport:
+        """All views against their sources, from the logs alone."""
+        return overview.status(self.registry)
+
+    def history(self, name: str) -> HistoryReport:
+        """A view's refreshes, newest first, from its log."""
+        return overview.history(self.registry.get(split(name)), self.registry)
+
+    def audit(self, *names: str, progress: Progress = _silent) -> AuditReport:
+        """Compare views with a recompute of their queries at the versions they cover, as bags, both ways."""
+        from viewkeeper.runtime.audit import difference  # noqa: PLC0415
+
+        views = [self.registry.get(split(n)) for n in names] if names else list(self.registry.views().values())
+        audits = []
+        executor = self._executor() if views else None
+        for view in views:
+            assert executor is not None
+            progress(view.name, "comparing it with a recompute")
+            started = time.monotonic()
+            found = difference(view, self.registry, executor.session(view, {}))
+            examples = [f"missing {r}" for r in found.missing[:3]] + [f"extra {r}" for r in found.extra[:3]]
+            audits.append(
+                Audit(
+                    view.name,
+                    not found.missing and not found.extra,
+                    found.rows,
+                    len(found.missing),
+                    len(found.extra),
+                    time.monotonic() - started,
+                    overview.covered_versions(view, self.registry),
+                    tuple(examples),
+                )
+            )
+        return AuditReport(tuple(audits))
+
+    # What the above stands on
+
+    def _refresh_one(
+        self,
+        view: View,
+        versions: Versions,
+        failed: dict[str, ViewkeeperError],
+        progress: Progress,
+        *,
+        forced: bool,
+    ) -> tuple[RefreshRecord, ViewkeeperError | None]:
+        started = time.monotonic()
+        seen: Look | None = None
+        try:
+            blocked = [b for b in view.tables if b in failed]
+            if blocked:
+                raise ViewkeeperError(f"{view.name} was not refreshed, since {blocked[0]}, which it reads, was not")
+            seen, outcome, predicted = self._run(view, versions, progress, forced=forced)
+        except ViewkeeperError as error:
+            progress(view.name, "failed")
+            covers = overview.by_source(view, seen.covers) if seen else {}
+            seconds = time.monotonic() - started
+            return RefreshRecord(view.name, "none", error.message, 0, 0, seconds, covers, error=str(error)), error
+        versions.move(view.backing)
+        progress(view.name, outcome.strategy)
+        record = RefreshRecord(
+            view.name,
+            outcome.strategy,
+            outcome.reason,
+            outcome.rows_inserted,
+            outcome.rows_deleted,
+            time.monotonic() - started,
+            overview.by_source(view, seen.covers),
+            outcome.install,
+            predicted,
+        )
+        return record, None
+
+    def _run(
+        self, view: View, versions: Versions, progress: Progress, *, forced: bool
+    ) -> tuple[Look, Outcome, float | None]:
+        """Decide and do; a conflict with another process is looked at afresh, as often as the settings say."""
+
+        def tell(event: str) -> None:
+            progress(view.name, event)
+
+        for tries_left in range(self.settings.retries, -1, -1):
+            seen = look(view, self.registry, versions)
+            step = plan_view(seen.situation, self.settings)
+            if forced:
+                step = Recompute(view.name, "asked for", recompute_cost(seen.situation))
+            if isinstance(step, Nothing) and not step.record:
+                return seen, Outcome("none", step.reason, 0, 0), None
+            try:
+                return seen, self._executor().run_or_recompute(step, seen, tell), predicted_seconds(step)
+            except ConflictError:
+                if not tries_left:
+                    raise
+        raise AssertionError("unreachable")
+
+    def _chosen(self, names: Iterable[str]) -> list[View]:
+        named = [self.registry.get(split(n)) for n in names]
+        return self.registry.with_sources(named) if named else in_order(self.registry.views().values())
+
+    def _pinned(self, views: list[View]) -> Versions:
+        """All base tables pinned at once, before anything is refreshed."""
+        versions = Versions(self.registry)
+        own = {v.backing for v in views}
+        for table in {t for v in views for t in v.tables} - own:
+            if self.tables.has_delta(table):
+                versions.of(table)
+        return versions
+
+    def _define(self, statement: CreateView) -> View:
+        from viewkeeper.runtime.define import MEANING, define  # noqa: PLC0415
+        from viewkeeper.runtime.spark import private_session  # noqa: PLC0415
+
+        spark = self.spark
+        self._sync()
+        meaning = {key: spark.conf.get(key) or "" for key in MEANING}
+        session = private_session(spark, meaning)
+        session.catalog.setCurrentCatalog(spark.catalog.currentCatalog())
+        session.catalog.setCurrentDatabase(spark.catalog.currentDatabase())
+        return define(statement, session, self.registry)
+
+    def _policy_warnings(self, view: View) -> tuple[str, ...]:
+        if view.reason is None or view.policy in ("AUTO", "FULL"):
+            return ()
+        if view.policy == "INCREMENTAL STRICT":
+            raise NotIncrementalError(
+                f"{view.name} cannot be maintained from changes: {view.reason}",
+                hint="REFRESH POLICY AUTO keeps it by recompute",
+                position=None,
+            )
+        message = f"{view.name} will be recomputed at each refresh: {view.reason}"
+        warnings.warn(message, stacklevel=3)
+        return (message,)
+
+    def _check_name(self, name: str, existing: View | None, statement: CreateView) -> None:
+        if existing is not None and not statement.or_replace:
+            raise NameTakenError(f"there is a view {name} already", hint="CREATE OR REPLACE, or IF NOT EXISTS")
+        if existing is None and self.spark.catalog.tableExists(name):
+            raise NameTakenError(f"there is a table or view {name} already", hint="choose another name, or drop it")
+
+    def _fill(self, view: View, *, replace: bool) -> None:
+        self._creator().fill(view, replace=replace)
+        self._shown[view.name] = view.id
+
+    def _rebuild(self, view: View) -> None:
+        """Create a view again from its own text, since one that it reads was replaced."""
+        statement = CreateView(
+            name=split(view.name),
+            query=view.query,
+            columns=tuple(name for name, _ in view.columns),
+            column_comments=dict(view.column_comments),
+            comment=view.comment,
+            cluster_by=view.cluster_by,
+            properties=dict(view.properties),
+            policy=view.policy,
+        )
+        try:
+            self._fill(self._define(statement), replace=True)
+        except SqlError as error:
+            raise DependentsError(
+                f"{view.name} no longer fits the view it reads: {error.message}",
+                hint=f"replace or drop {view.name}; until then it cannot be refreshed",
+            ) from error
+
+    def _executor(self) -> Executor:
+        from viewkeeper.runtime.execute import Executor  # noqa: PLC0415
+
+        return Executor(self.spark, self.registry)
+
+    def _creator(self) -> Any:
+        from viewkeeper.runtime.create import Creator  # noqa: PLC0415
+
+        return Creator(self.spark, self.registry)
+
+    def _sync(self) -> None:
+        """Notice what other processes, or plain Spark statements, have made or dropped."""
+        self.tables.sync()
+        if self._spark is not None and isinstance(self.tables, FolderTables):
+            self._show_all()
+
+    def _show_all(self) -> None:
+        """Spark's local catalog forgets views with the process: tell it of each."""
+        creator = self._creator()
+        views = self.registry.views()
+        for view in views.values():
+            if self._shown.get(view.name) != view.id:
+                creator.show(view)
+                self._shown[view.name] = view.id
+        for gone in set(self._shown) - set(views):
+            self.spark.sql(f"DROP VIEW IF EXISTS {gone}")
+            del self._shown[gone]
+
+
+def _names(views: list[View]) -> str:
+    return ", ".join(v.name for v in views)
