@@ -105,12 +105,13 @@ class Warehouse:
         return self._spark
 
     def close(self) -> None:
-        """Forget the warehouse's tables in the local session; Spark itself goes on."""
+        """Stop the local Spark, if this warehouse has started it; a session that was given goes on."""
         if self._spark is not None and isinstance(self.tables, FolderTables):
-            from viewkeeper.runtime.local import release  # noqa: PLC0415
+            from viewkeeper.runtime.local import stop  # noqa: PLC0415
 
-            release(self.tables)
-        self._spark = None
+            stop()
+            self.tables.spark = None
+            self._spark = None
         self._shown.clear()
 
     def __enter__(self) -> Warehouse:

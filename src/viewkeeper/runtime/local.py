@@ -1,31 +1,49 @@
-"""The local session's catalog serves one folder at a time."""
+"""The one local Spark of a process, whose catalog serves one folder."""
 
 from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
+from viewkeeper.errors import SetupError
 from viewkeeper.runtime.spark import local_session
-from viewkeeper.sql.unparse import string_literal
 from viewkeeper.store.tables import FolderTables
 
-_serving: FolderTables | None = None
+_started: SparkSession | None = None
 
 
 def start(tables: FolderTables) -> SparkSession:
-    """A local session whose tables are those of the folder; another folder that it served is let go."""
-    global _serving  # noqa: PLW0603 - there is one Spark per process
-    spark = local_session(tables.root)
-    if _serving is not None and _serving is not tables:
-        release(_serving)
-    spark.sql(f"ALTER DATABASE default SET LOCATION {string_literal(tables.root.as_uri())}")
-    tables.attach(spark)
-    _serving = tables
-    return spark
+    """A session whose tables are those of the folder: the one that serves it already, or a new one.
+
+    Spark's catalog cannot be told to forget a table without deleting it, so another folder gets another session.
+    """
+    global _started  # noqa: PLW0603 - there is one Spark per process
+    active = SparkSession.getActiveSession()
+    if active is not None and active is not _started and not _alive(_started):
+        raise SetupError(
+            "a Spark session with a catalog of its own is running in this process",
+            hint="Warehouse.open(spark) uses it; or stop it first",
+        )
+    if _alive(_started) and _started is not None:
+        if _started.conf.get("spark.sql.warehouse.dir") == _location(tables):
+            tables.attach(_started)
+            return _started
+        stop()
+    _started = local_session(_location(tables))
+    tables.attach(_started)
+    return _started
 
 
-def release(tables: FolderTables) -> None:
-    """Take the folder's tables and views out of the session's catalog; the folder itself is not touched."""
-    global _serving  # noqa: PLW0603
-    tables.detach()
-    if _serving is tables:
-        _serving = None
+def stop() -> None:
+    """Stop the session that `start` gave; the folder it served is complete at any time."""
+    global _started  # noqa: PLW0603
+    if _started is not None:
+        _started.stop()
+    _started = None
+
+
+def _location(tables: FolderTables) -> str:
+    return tables.root.as_uri()
+
+
+def _alive(session: SparkSession | None) -> bool:
+    return session is not None and session.getActiveSession() is not None

@@ -39,11 +39,8 @@ def private_session(spark: SparkSession, confs: Mapping[str, str]) -> SparkSessi
     return session
 
 
-def local_session(warehouse: Path) -> SparkSession:
-    """The running local session, or a new one with Delta, its tables under `warehouse`."""
-    active = SparkSession.getActiveSession()
-    if active is not None:
-        return active
+def local_session(warehouse: str) -> SparkSession:
+    """A new local session with Delta, its tables under the location `warehouse`."""
     check_java()
     jars = cached_jars()
     builder = SparkSession.builder.master("local[*]").appName("viewkeeper")
@@ -60,13 +57,13 @@ def local_session(warehouse: Path) -> SparkSession:
     return session
 
 
-def _local_confs(warehouse: Path) -> dict[str, str]:
+def _local_confs(warehouse: str) -> dict[str, str]:
     log_config = _log_config()
     return {
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         "spark.sql.catalogImplementation": "in-memory",
-        "spark.sql.warehouse.dir": str(warehouse),
+        "spark.sql.warehouse.dir": warehouse,
         "spark.driver.memory": f"{driver_gigabytes()}g",
         "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={log_config.as_uri()} -XX:+UseParallelGC",
         "spark.ui.enabled": "false",

@@ -39,10 +39,9 @@ class PinnedLeaves:
                 sign = "CASE WHEN _change_type IN ('insert', 'update_postimage') THEN 1L ELSE -1L END"
                 return f"SELECT {cols}{sign} AS {WEIGHT}\nFROM table_changes({string_literal(table)}, {first}, {last})"
             case Files(added, removed):
-                now = _of_files(table, pin.new, added, cols, "1L")
-                if not removed:
-                    return now
-                return now + "\nUNION ALL\n" + _of_files(table, pin.old, removed, cols, "-1L")
+                came = _of_files(table, pin.new, added, cols, "1L") if added else None
+                went = _of_files(table, pin.old, removed, cols, "-1L") if removed else None
+                return "\nUNION ALL\n".join(part for part in (came, went) if part is not None)
             case Unchanged() | Unreadable():
                 raise InternalError(f"the changes of {table} are asked for where there are none")
             case _:

@@ -41,12 +41,15 @@ class FolderTables:
         self.root = root
         self.spark: SparkSession | None = None
         self._logs: dict[str, FileLog] = {}
-        self._registered: dict[str, Path] = {}
+        self._registered: set[str] = set()
+        self._external: dict[str, Path] = {}
 
     def canonical(self, parts: tuple[str, ...]) -> str:
         lowered = tuple(p.lower() for p in parts)
         if len(lowered) == 3 and lowered[0] == "spark_catalog":
             lowered = lowered[1:]
+        if len(lowered) == 1 and self.spark is not None:
+            lowered = (self.spark.catalog.currentDatabase(), *lowered)
         if len(lowered) == 2 and lowered[0] == "default":
             lowered = lowered[1:]
         return canonical(lowered)
@@ -98,48 +101,40 @@ class FolderTables:
         self.spark = spark
         self.sync()
 
-    def detach(self) -> None:
-        """Take every table out of Spark's catalog; their folders stay."""
-        if self.spark is not None:
-            for name in self._registered:
-                self.spark.sql(f"DROP TABLE IF EXISTS {name}")
-        self.spark = None
-        self._registered.clear()
-
     def sync(self) -> None:
-        """Tell Spark of tables it does not know, and forget those whose folder is gone."""
+        """Tell Spark of tables it does not know."""
         if self.spark is None:
             return
-        found = self.found()
-        for name, path in found.items():
+        for name, path in self.found().items():
             if name not in self._registered:
                 self._register(self.spark, name, path)
-        for name in set(self._registered) - set(found):
-            del self._registered[name]
-            self._logs.pop(name, None)
-            self.spark.sql(f"DROP TABLE IF EXISTS {name}")
+                self._registered.add(name)
 
     def remove_dropped(self) -> None:
-        """Delete the folders of tables that were dropped in this session by a plain Spark statement.
+        """Delete the folders of tables that a plain DROP TABLE of this session has dropped.
 
         A table that was there on opening is an external one to Spark, which leaves its folder when it is dropped.
         """
         if self.spark is None:
             return
-        for name, path in list(self._registered.items()):
-            if path.exists() and not self.spark.catalog.tableExists(name):
+        for name, path in list(self._external.items()):
+            if not self.spark.catalog.tableExists(name):
                 delete_folder(path)
-                del self._registered[name]
-                self._logs.pop(name, None)
+                del self._external[name]
+                self._registered.discard(name)
 
     def _register(self, spark: SparkSession, name: str, path: Path) -> None:
         schema = split(name)[:-1]
         if schema:
             spark.sql(f"CREATE SCHEMA IF NOT EXISTS {canonical(schema)}")
         if not spark.catalog.tableExists(name):
-            location = str(path.absolute()).replace("\\", "\\\\").replace("'", "\\'")
-            spark.sql(f"CREATE TABLE IF NOT EXISTS {name} USING DELTA LOCATION '{location}'")
-        self._registered[name] = path
+            location = str(path).replace("\\", "\\\\").replace("'", "\\'")
+            spark.sql(f"CREATE TABLE IF NOT EXISTS {_full(name)} USING DELTA LOCATION '{location}'")
+            self._external[name] = path
+
+
+def _full(name: str) -> str:
+    return name if len(split(name)) > 1 else f"default.{name}"
 
 
 def _is_table(path: Path) -> bool:
