@@ -263,7 +263,8 @@ class Warehouse:
             assert executor is not None
             progress(view.name, "comparing it with a recompute")
             started = time.monotonic()
-            found = difference(view, self.registry, executor.session(view, {}))
+            rows = sum(self.tables.log(t).snapshot().rows or 0 for t in view.tables)
+            found = difference(view, self.registry, executor.session(view, executor.fitting(rows)))
             examples = [f"missing {r}" for r in found.missing[:3]] + [f"extra {r}" for r in found.extra[:3]]
             audits.append(
                 Audit(
@@ -410,12 +411,12 @@ class Warehouse:
     def _executor(self) -> Executor:
         from viewkeeper.runtime.execute import Executor  # noqa: PLC0415
 
-        return Executor(self.spark, self.registry)
+        return Executor(self.spark, self.registry, self.settings)
 
     def _creator(self) -> Any:
         from viewkeeper.runtime.create import Creator  # noqa: PLC0415
 
-        return Creator(self.spark, self.registry)
+        return Creator(self.spark, self.registry, self.settings)
 
     def _sync(self) -> None:
         """Notice what other processes, or plain Spark statements, have made or dropped."""

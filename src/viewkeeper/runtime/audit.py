@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pyspark.sql import Row, SparkSession
+from pyspark.sql import Observation, Row, SparkSession
+from pyspark.sql import functions as f
 
 from viewkeeper.algebra.types import FLOATING, not_comparable
 from viewkeeper.runtime.forms import pinned_query, public_relation
@@ -18,6 +19,7 @@ from viewkeeper.store.views import View, standing
 
 TOLERANCE = 1e-9
 _MATCHED_BY_HAND = 100_000
+_SIDE = "__vk_side"
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,9 @@ class Difference:
 
 
 def difference(view: View, registry: Registry, session: SparkSession) -> Difference:
-    """Rows the view lacks, and rows it should not have. Sums of doubles may differ in their last digits."""
+    """Rows the view lacks, and rows it should not have, by adding up both with opposite signs.
+
+    Sums of doubles may differ in their last digits."""
     stands = standing(registry.log(view), view.id)
     pins = {t: Pin(c.version, c.version, Unchanged()) for t, c in stands.covers.items()}
     pins[view.backing] = Pin(stands.version, stands.version, Unchanged())
@@ -42,11 +46,21 @@ def difference(view: View, registry: Registry, session: SparkSession) -> Differe
     actual = session.sql(f"SELECT {comparable} FROM ({shown})")
     expected = session.sql(f"SELECT {comparable} FROM ({wanted})")
     floating = [i for i, (_, type_) in enumerate(view.columns) if any(t in type_ for t in FLOATING)]
-    missing = expected.exceptAll(actual).limit(_MATCHED_BY_HAND).collect()
-    extra = actual.exceptAll(expected).limit(_MATCHED_BY_HAND).collect()
+    balance = actual.withColumn(_SIDE, f.lit(1)).union(expected.withColumn(_SIDE, f.lit(-1)))
+    counted = Observation()
+    uneven = (
+        balance.observe(counted, f.count_if(f.col(_SIDE) > 0).alias("rows"))
+        .groupBy(*(f.col(quote(name)) for name in names))
+        .agg(f.sum(_SIDE).alias(_SIDE))
+        .where(f.col(_SIDE) != 0)
+        .limit(_MATCHED_BY_HAND)
+        .collect()
+    )
+    missing = [Row(*row[:-1]) for row in uneven for _ in range(-row[_SIDE])]
+    extra = [Row(*row[:-1]) for row in uneven for _ in range(row[_SIDE])]
     if floating and missing and extra:
         missing, extra = unmatched(missing, extra, frozenset(floating))
-    return Difference(actual.count(), tuple(missing), tuple(extra))
+    return Difference(int(counted.get["rows"]), tuple(missing), tuple(extra))
 
 
 def unmatched(left: Sequence[Row], right: Sequence[Row], floating: frozenset[int]) -> tuple[list[Row], list[Row]]:

@@ -18,6 +18,7 @@ from viewkeeper.runtime.define import sql_error
 from viewkeeper.runtime.execute import Executor, committing, translate
 from viewkeeper.runtime.forms import content_query, form_of, public_relation
 from viewkeeper.runtime.look import Versions
+from viewkeeper.settings import Settings
 from viewkeeper.sql.unparse import quote, string_literal, unparse
 from viewkeeper.store.changes import Unchanged
 from viewkeeper.store.leaves import Pin, PinnedLeaves
@@ -31,10 +32,11 @@ class Creator:
 
     spark: SparkSession
     registry: Registry
+    settings: Settings
 
     def fill(self, view: View, *, replace: bool) -> None:
         """Create the view's table with its content, definition and coverage in one commit, then show it."""
-        executor = Executor(self.spark, self.registry)
+        executor = Executor(self.spark, self.registry, self.settings)
         versions = Versions(self.registry)
         tables = self.registry.tables
         pins = {t: Pin(v := versions.of(t), v, Unchanged()) for t in view.tables}
@@ -51,7 +53,8 @@ class Creator:
             rows_deleted=0,
             install="create",
         )
-        session = executor.session(view, {})
+        rows = sum(tables.log(t).snapshot(p.new).rows or 0 for t, p in pins.items())
+        session = executor.session(view, executor.fitting(rows) if not view.reads_unversioned else {})
         query = content_query(view, PinnedLeaves(pins), self.registry.find)
         self._clear_leftovers(view)
         try:
@@ -72,7 +75,7 @@ class Creator:
             for name, _ in view.columns
         )
         comment = f" COMMENT {string_literal(view.comment)}" if view.comment else ""
-        session = Executor(self.spark, self.registry).session(view, {})
+        session = Executor(self.spark, self.registry, self.settings).session(view, {})
         text = unparse(public_relation(view))
         session.sql(f"CREATE OR REPLACE VIEW {view.name} ({columns}){comment} AS {text}")
 

@@ -23,6 +23,7 @@ from viewkeeper.runtime.forms import content_query
 from viewkeeper.runtime.guard import only_installer
 from viewkeeper.runtime.look import Look
 from viewkeeper.runtime.spark import SMALL_STEP, private_session
+from viewkeeper.settings import Settings
 from viewkeeper.sql.unparse import quote, string_literal, unparse
 from viewkeeper.store.log import Commit
 from viewkeeper.store.names import canonical
@@ -65,6 +66,7 @@ class Executor:
 
     spark: SparkSession
     registry: Registry
+    settings: Settings
 
     def run_or_recompute(self, step: Step, look: Look, tell: Tell) -> Outcome:
         """Run a step; where its changes turn out to be gone, recompute if the policy lets us."""
@@ -179,7 +181,7 @@ class Executor:
     # All of it
 
     def recompute(self, reason: str, look: Look, tell: Tell, predicted: float | None = None) -> Outcome:
-        session = self.session(look.view, {})
+        session = self.session(look.view, self.fitting(look.situation.source_rows + look.situation.rows))
         tell("recomputing it")
         before = look.situation.rows
         note = self.note(look, "recompute", reason, predicted)
@@ -238,6 +240,10 @@ class Executor:
             if found is not None and found.refresh == note.refresh:
                 return commit
         return None
+
+    def fitting(self, rows: int) -> Mapping[str, str]:
+        """Settings for a step over so many rows."""
+        return SMALL_STEP if rows <= self.settings.small_rows else {}
 
     def session(self, view: View, more: Mapping[str, str]) -> SparkSession:
         """A private session with the settings that the view's text was written for."""

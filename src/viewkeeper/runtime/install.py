@@ -11,6 +11,7 @@ CHANGE_VIEW = "__vk_change"  # temporary views of the refresh's own session
 CONTENT_VIEW = "__vk_content"
 HIT, WAS, KEEP = "__vk_hit", "__vk_was", "__vk_keep"
 _GONE = "a change removes rows the view does not have: the view or a source was changed behind its history"
+_RAISE = f"CAST(raise_error({string_literal(_GONE)}) AS BIGINT)"
 
 
 def overwrite(table: str, query: str) -> str:
@@ -28,7 +29,7 @@ def append_bag(table: str, merge: MergeBag) -> str:
 def rewrite_bag(table: str, version: int, merge: MergeBag) -> str:
     """Old rows and change rows added up, each written as often as is left of it."""
     cols = _list(merge.columns)
-    left = f"IF(sum({WEIGHT}) < 0, CAST(raise_error({string_literal(_GONE)}) AS BIGINT), sum({WEIGHT}))"
+    left = _checked(f"sum({WEIGHT})")
     return (
         f"INSERT OVERWRITE {table}\nSELECT {cols} FROM (\n"
         f"  SELECT {cols}, sum({WEIGHT}) AS {WEIGHT} FROM (\n"
@@ -56,7 +57,7 @@ def merge_bag(table: str, version: int, merge: MergeBag) -> str:
         f"  SELECT {cols}, false FROM (\n"
         f"    SELECT {cols}, {WEIGHT} AS __vk_copies FROM {CHANGE_VIEW} WHERE {WEIGHT} > 0\n"
         f"    UNION ALL\n"
-        f"    SELECT {listed}, IF({left} < 0, CAST(raise_error({string_literal(_GONE)}) AS BIGINT), {left})\n"
+        f"    SELECT {listed}, {_checked(left)}\n"
         f"    FROM {CHANGE_VIEW} AS c LEFT JOIN (SELECT *, 1 AS __vk_one FROM {table} VERSION AS OF {version}) AS t\n"
         f"      ON {same}\n"
         f"    WHERE c.{WEIGHT} < 0 GROUP BY {listed})\n"
@@ -76,7 +77,7 @@ def merged_groups(table: str, version: int, merge: MergeGroups, change: str) -> 
     )
     return (
         f"SELECT {columns},\n  {hit} AS {HIT}, t.{WAS} IS NOT NULL AS {WAS},\n"
-        f"  IF({hit}, {_keep(merge, values[COUNT])}, true) AS {KEEP}\n"
+        f"  IF({hit}, {_positive(merge, _checked(values[COUNT]))}, true) AS {KEEP}\n"
         f"FROM (SELECT *, true AS {WAS} FROM {table} VERSION AS OF {version}) AS t\n"
         f"FULL OUTER JOIN (SELECT *, true AS {HIT} FROM (\n{change})) AS c ON {_on(merge)}"
     )
@@ -89,11 +90,14 @@ def merge_groups(table: str, merge: MergeGroups) -> str:
     updates = ", ".join(f"t.{quote(i.name)} = {matched[i.name]}" for i in merge.columns if i.name not in merge.key)
     names = _list(tuple(i.name for i in merge.columns))
     inserted = ", ".join(alone[i.name] for i in merge.columns)
+    # Conditions are evaluated for every pair of rows, so only the value of an impossible row may raise the error.
     return (
         f"MERGE INTO {table} AS t USING {CHANGE_VIEW} AS c ON {_on(merge)}\n"
-        f"WHEN MATCHED AND NOT ({_keep(merge, matched[COUNT])}) THEN DELETE\n"
+        f"WHEN MATCHED AND {_below_zero(matched[COUNT])} THEN UPDATE SET t.{quote(COUNT)} = {_RAISE}\n"
+        f"WHEN MATCHED AND NOT ({_positive(merge, matched[COUNT])}) THEN DELETE\n"
         f"WHEN MATCHED THEN UPDATE SET {updates}\n"
-        f"WHEN NOT MATCHED AND {_keep(merge, alone[COUNT])} THEN INSERT ({names}) VALUES ({inserted})"
+        f"WHEN NOT MATCHED AND {_positive(merge, alone[COUNT])} THEN INSERT ({names}) VALUES ({inserted})\n"
+        f"WHEN NOT MATCHED AND {_below_zero(alone[COUNT])} THEN INSERT ({quote(COUNT)}) VALUES ({_RAISE})"
     )
 
 
@@ -116,12 +120,17 @@ class _Sides(dict[str, str]):
         return f"{self.change}.{quote(name.removeprefix(CHANGE))}"
 
 
-def _keep(merge: MergeGroups, count: str) -> str:
+def _checked(count: str) -> str:
+    return f"IF({count} < 0, {_RAISE}, {count})"
+
+
+def _positive(merge: MergeGroups, count: str) -> str:
     """Whether a group stays: its count is not 0. A global aggregate has its one row always."""
-    if not merge.key:
-        return "true"
-    checked = f"IF({count} < 0, CAST(raise_error({string_literal(_GONE)}) AS BIGINT), {count})"
-    return f"coalesce({checked}, 0) > 0"
+    return f"coalesce({count}, 0) > 0" if merge.key else "true"
+
+
+def _below_zero(count: str) -> str:
+    return f"coalesce({count}, 0) < 0"
 
 
 def _on(merge: MergeGroups) -> str:

@@ -1,0 +1,35 @@
+"""One Spark for all tests; each test has a schema of its own in the shared warehouse."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+import pytest
+
+from viewkeeper import Warehouse
+from viewkeeper.runtime.spark import SMALL_STEP
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="session")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warehouse]:
+    with Warehouse.local(tmp_path_factory.mktemp("warehouse")) as warehouse:
+        for key, value in {**SMALL_STEP, "spark.sql.session.timeZone": "UTC"}.items():
+            warehouse.spark.conf.set(key, value)
+        yield warehouse
+
+
+@pytest.fixture
+def wh(shared: Warehouse) -> Iterator[Warehouse]:
+    """The shared warehouse, in a new empty schema."""
+    schema = f"t{next(_numbers)}"
+    shared.sql(f"CREATE SCHEMA {schema}")
+    shared.sql(f"USE {schema}")
+    yield shared
+    shared.sql("USE default")
+    for name in reversed(list(shared.registry.views())):
+        if name.startswith(f"{schema}."):
+            shared.drop(name, cascade=True, if_exists=True)
+    shared.sql(f"DROP SCHEMA {schema} CASCADE")

@@ -1,0 +1,75 @@
+"""Real processes: killed at random moments, and racing each other. VIEWKEEPER_KILLS sets how many kills."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.spark
+
+WORKER = Path(__file__).with_name("worker.py")
+KILLS = int(os.environ.get("VIEWKEEPER_KILLS", "4"))
+
+
+def start(folder: Path, *mode: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, str(WORKER), str(folder), *mode],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def kill(process: subprocess.Popen[str]) -> str:
+    """kill -9 of the process and its JVM."""
+    os.killpg(process.pid, signal.SIGKILL)
+    return process.communicate()[0]
+
+
+def wait_for(process: subprocess.Popen[str], word: str, seconds: float = 240) -> list[str]:
+    lines: list[str] = []
+    assert process.stdout is not None
+    end = time.monotonic() + seconds
+    for line in process.stdout:
+        lines.append(line)
+        if line.startswith(word):
+            return lines
+        if time.monotonic() > end:
+            break
+    raise AssertionError(f"{word!r} was not seen: {''.join(lines)}")
+
+
+def test_killed_at_random_moments(tmp_path: Path) -> None:
+    """Whenever it is killed, the next opening finds every view consistent, and a refresh makes it right."""
+    chance = random.Random(int(os.environ.get("VIEWKEEPER_SEED", str(time.time_ns()))))
+    moments = ["creating bag", "creating best"] + ["refreshed"] * max(0, KILLS - 2)
+    for moment in moments[:KILLS]:
+        process = start(tmp_path / "wh", "check")
+        wait_for(process, moment)
+        time.sleep(chance.uniform(0.05, 3.0))
+        kill(process)
+    process = start(tmp_path / "wh", "check")
+    wait_for(process, "consistent")
+    kill(process)
+
+
+def test_two_refreshers_and_a_writer(tmp_path: Path) -> None:
+    """Nothing is applied twice, and in the end every view is right."""
+    process = start(tmp_path / "wh", "check")
+    wait_for(process, "refreshed")
+    kill(process)
+    workers = [start(tmp_path / "wh", mode, "25") for mode in ("refresh", "refresh", "write")]
+    printed = [worker.communicate()[0] for worker in workers]
+    assert [worker.returncode for worker in workers] == [0, 0, 0], printed
+    assert all("done" in text for text in printed[:2]), printed
+    process = start(tmp_path / "wh", "check")
+    wait_for(process, "consistent")
+    kill(process)

@@ -1,0 +1,198 @@
+"""CREATE, DROP, SHOW, DESCRIBE, EXPLAIN; policies; and what bad input leads to."""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+from checks import FEED, assert_right, rows, run
+
+from viewkeeper import Warehouse
+from viewkeeper.errors import (
+    DependentsError,
+    NameTakenError,
+    NotIncrementalError,
+    SourceError,
+    SqlError,
+    UnknownViewError,
+)
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def sales(wh: Warehouse) -> Warehouse:
+    run(
+        wh,
+        f"CREATE TABLE sales (day DATE, price DECIMAL(10,2), kind STRING) USING DELTA {FEED}",
+        "INSERT INTO sales VALUES (DATE'2024-01-01', 5, 'a'), (DATE'2024-01-01', 7, 'b'), (DATE'2024-01-02', 1, 'a')",
+    )
+    return wh
+
+
+def test_all_clauses_in_any_order(sales: Warehouse) -> None:
+    sales.sql("""
+        CREATE OR REPLACE MATERIALIZED VIEW daily (`Day` COMMENT 'the day', revenue, `n of sales`)
+        TBLPROPERTIES ('owner' = 'me', delta.logRetentionDuration = 'interval 60 days')
+        REFRESH POLICY INCREMENTAL STRICT
+        CLUSTER BY (`Day`)
+        COMMENT 'it''s daily'
+        AS SELECT day, sum(price), count(*) FROM sales GROUP BY day;""")
+    assert sales.spark.table("daily").columns == ["Day", "revenue", "n of sales"]
+    described = str(sales.sql("DESCRIBE MATERIALIZED VIEW daily"))
+    assert "it's daily" in described and "INCREMENTAL STRICT" in described and "clustered by: Day" in described
+    comments = {r["col_name"]: r["comment"] for r in sales.spark.sql("DESCRIBE daily").collect()}
+    assert comments["Day"] == "the day"
+    properties = {r["key"]: r["value"] for r in sales.spark.sql("SHOW TBLPROPERTIES __vk_daily").collect()}
+    assert properties["owner"] == "me"
+    run(sales, "INSERT INTO sales VALUES (DATE'2024-01-03', 2, NULL)")
+    sales.sql("REFRESH MATERIALIZED VIEW daily")
+    assert_right(sales, "daily")
+    assert "daily" in str(sales.sql("SHOW MATERIALIZED VIEWS"))
+    assert "up to date" in str(sales.sql("EXPLAIN REFRESH daily"))
+    assert "added up from changes" in str(
+        sales.sql("EXPLAIN CREATE MATERIALIZED VIEW x AS SELECT day, count(*) n FROM sales GROUP BY day")
+    )
+    assert not sales.spark.catalog.tableExists("x")
+
+
+def test_names_types_and_settings_stay_as_they_were(sales: Warehouse) -> None:
+    """Odd column names, the session's time zone, and a column added to the source after SELECT *."""
+    run(
+        sales,
+        "CREATE MATERIALIZED VIEW odd AS SELECT count(*), sum(price) AS `a b.c`, max(day) FROM sales",
+        "CREATE MATERIALIZED VIEW hours AS SELECT hour(CAST(day AS TIMESTAMP)) AS h, date_format(CAST(day AS TIMESTAMP), 'z') AS z FROM sales",
+        "CREATE MATERIALIZED VIEW everything AS SELECT * FROM sales",
+    )
+    assert sales.spark.table("odd").columns == ["count(1)", "a b.c", "max(day)"]
+    sales.spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    run(sales, "ALTER TABLE sales ADD COLUMN more INT", "INSERT INTO sales VALUES (DATE'2024-05-05', 8, 'z', 1)")
+    sales.refresh("odd", "hours", "everything")
+    assert {r["z"] for r in sales.spark.table("hours").collect()} == {"UTC"}
+    sales.spark.conf.set("spark.sql.session.timeZone", "UTC")
+    assert sales.audit("odd", "hours", "everything").equal
+    assert sales.spark.table("everything").columns == ["day", "price", "kind"]
+
+
+def test_policies(sales: Warehouse) -> None:
+    ranked = "SELECT day, rank() OVER (ORDER BY price) AS r FROM sales"
+    with pytest.raises(NotIncrementalError, match=r"window function at line 1, column \d+") as refused:
+        sales.sql(f"CREATE MATERIALIZED VIEW r REFRESH POLICY INCREMENTAL STRICT AS {ranked}")
+    assert refused.value.hint
+    with pytest.warns(UserWarning, match="window function"):
+        created = sales.sql(f"CREATE MATERIALIZED VIEW r REFRESH POLICY INCREMENTAL AS {ranked}")
+    assert not created.incremental and created.warnings
+    run(
+        sales,
+        "CREATE MATERIALIZED VIEW f REFRESH POLICY FULL AS SELECT day, count(*) AS n FROM sales GROUP BY day",
+        "CREATE MATERIALIZED VIEW a AS SELECT day, count(*) AS n FROM sales GROUP BY day",
+        "CREATE MATERIALIZED VIEW i REFRESH POLICY INCREMENTAL AS SELECT day, count(*) AS n FROM sales GROUP BY day",
+        "INSERT INTO sales VALUES (DATE'2024-01-09', 2, NULL)",
+    )
+    report = {r.view.split(".")[-1]: r for r in sales.refresh("r", "f", "a", "i")}
+    assert report["r"].strategy == "recompute" and "window function" in report["r"].reason
+    assert report["f"].strategy == "recompute" and "FULL" in report["f"].reason
+    assert report["i"].strategy == "incremental"
+    assert report["a"].strategy in ("incremental", "recompute")
+    assert_right(sales, "r", "f", "a", "i")
+
+
+@pytest.mark.parametrize(
+    ("query", "construct"),
+    [
+        ("SELECT s.day FROM sales s LEFT JOIN sales t ON s.day = t.day", "LEFT JOIN"),
+        ("SELECT day FROM sales WHERE price > (SELECT avg(price) FROM sales)", "subquery"),
+        ("SELECT day, rand() AS r FROM sales", "rand()"),
+        ("SELECT day FROM sales WHERE day < current_date()", "current_date()"),
+        ("SELECT day FROM sales ORDER BY day LIMIT 2", "LIMIT"),
+        ("SELECT day, kind FROM sales EXCEPT SELECT day, kind FROM sales WHERE price > 5", "EXCEPT"),
+        ("SELECT kind, count(*) AS n FROM sales GROUP BY ROLLUP (kind)", "ROLLUP"),
+        ("SELECT map(kind, price) AS m FROM sales", "map"),
+        ("SELECT 1 >>> 2 AS x, kind FROM sales", "this query"),
+    ],
+)
+def test_anything_else_is_kept_by_recompute_with_the_reason(sales: Warehouse, query: str, construct: str) -> None:
+    created = sales.sql(f"CREATE MATERIALIZED VIEW v AS {query}")
+    assert not created.incremental and construct in created.reason
+    run(sales, "INSERT INTO sales VALUES (DATE'2024-01-01', 5, 'a')", "DELETE FROM sales WHERE price = 1")
+    record = next(iter(sales.refresh("v")))
+    assert record.strategy == "recompute" and construct in record.reason
+    if "rand" not in query:
+        assert sales.audit("v").equal
+
+
+def test_dependents_are_protected(sales: Warehouse) -> None:
+    run(
+        sales,
+        "CREATE MATERIALIZED VIEW a AS SELECT day, sum(price) AS total FROM sales GROUP BY day",
+        "CREATE MATERIALIZED VIEW b AS SELECT max(total) AS best FROM a",
+        "CREATE MATERIALIZED VIEW c AS SELECT best + 1 AS more FROM b",
+    )
+    for refused in (
+        "DROP MATERIALIZED VIEW a",
+        "CREATE OR REPLACE MATERIALIZED VIEW a AS SELECT day, 1 AS total FROM sales",
+    ):
+        with pytest.raises(DependentsError, match=r"\.b, .*\.c read it"):
+            sales.sql(refused)
+    sales.sql(
+        "CREATE OR REPLACE MATERIALIZED VIEW a CASCADE AS SELECT day, sum(price) * 2 AS total FROM sales GROUP BY day"
+    )
+    assert (
+        rows(sales, "SELECT * FROM c") == rows(sales, "SELECT CAST(25 AS DECIMAL(22,2)) AS more")
+        or sales.audit("a", "b", "c").equal
+    )
+    run(sales, "INSERT INTO sales VALUES (DATE'2024-01-01', 100, 'a')")
+    sales.refresh("c")
+    assert_right(sales, "a", "b", "c")
+    assert [r.view.split(".")[-1] for r in sales.refresh("c")] == ["a", "b", "c"]
+    sales.sql("DROP MATERIALIZED VIEW a CASCADE")
+    assert not [n for n in sales.registry.views() if n.split(".")[0] == sales.spark.catalog.currentDatabase()]
+
+
+def test_bad_input_is_refused_and_nothing_is_left(sales: Warehouse, tmp_path) -> None:
+    sales.sql("CREATE MATERIALIZED VIEW v AS SELECT day FROM sales")
+    cases: list[tuple[str, type[Exception], str]] = [
+        ("CREATE MATERIALIZED VIEW w AS SELEC day FROM sales", SqlError, "Syntax error"),
+        ("CREATE MATERIALIZED VIEW w AS SELECT nothing FROM sales", SqlError, "nothing"),
+        ("CREATE MATERIALIZED VIEW w AS SELECT * FROM nowhere", SqlError, "nowhere"),
+        ("CREATE MATERIALIZED VIEW w AS", SqlError, "query must follow"),
+        ("CREATE MATERIALIZED VIEW w REFRESH POLICY SOMETIMES AS SELECT 1 AS x", SqlError, "policies are"),
+        ("CREATE MATERIALIZED VIEW w (a, b) AS SELECT day FROM sales", SqlError, "names 2 columns"),
+        ("CREATE MATERIALIZED VIEW w AS SELECT day, day FROM sales", SqlError, "two columns named day"),
+        ("CREATE MATERIALIZED VIEW w AS SELECT NULL AS x FROM sales", SqlError, "without a type"),
+        ("CREATE MATERIALIZED VIEW w CLUSTER BY (q) AS SELECT day FROM sales", SqlError, "does not have: q"),
+        ("CREATE MATERIALIZED VIEW w AS SELECT day AS __vk_day FROM sales", SqlError, "Viewkeeper's own"),
+        ("CREATE MATERIALIZED VIEW v AS SELECT 1 AS x", NameTakenError, "already"),
+        ("CREATE MATERIALIZED VIEW sales AS SELECT 1 AS x", NameTakenError, "already"),
+        ("REFRESH MATERIALIZED VIEW w", UnknownViewError, "no materialized view"),
+        ("DROP MATERIALIZED VIEW w", UnknownViewError, "no materialized view"),
+        ("SELECT * FROM nowhere", SqlError, "nowhere"),
+    ]
+    for statement, kind, message in cases:
+        with pytest.raises(kind, match=message):
+            sales.sql(statement)
+    assert not sales.spark.catalog.tableExists("w")
+    assert "no view" in str(sales.sql("DROP MATERIALIZED VIEW IF EXISTS w"))
+    assert "already" in str(sales.sql("CREATE MATERIALIZED VIEW IF NOT EXISTS v AS SELECT 2 AS y"))
+    assert_right(sales, "v")
+
+
+def test_other_sources(sales: Warehouse) -> None:
+    """A Parquet table, a Spark view, a table dropped under a view."""
+    run(sales, "CREATE TABLE flat USING PARQUET AS SELECT 1 AS x", "CREATE VIEW plain AS SELECT kind FROM sales")
+    for source, column in (("flat", "x"), ("plain", "kind")):
+        created = sales.sql(f"CREATE MATERIALIZED VIEW over_{source} AS SELECT {column} FROM {source}")
+        assert not created.incremental and source in created.reason
+    run(sales, "INSERT INTO flat VALUES (2)", "INSERT INTO sales VALUES (DATE'2024-01-01', 5, 'q')")
+    report = sales.refresh("over_flat", "over_plain")
+    assert {r.strategy for r in report} == {"recompute"}
+    assert sales.spark.table("over_flat").count() == 2
+    assert sales.spark.table("over_plain").count() == 4
+    run(sales, "CREATE TABLE gone (x INT) USING DELTA", "CREATE MATERIALIZED VIEW on_gone AS SELECT x FROM gone")
+    run(sales, "CREATE MATERIALIZED VIEW on_on AS SELECT x FROM on_gone", "DROP TABLE gone")
+    with pytest.raises(SourceError, match="gone"):
+        sales.refresh("on_on", "over_flat")
+    assert sales.spark.table("on_gone").count() == 0
+    assert any("broken" in v.state for v in sales.status() if v.view.endswith("on_gone"))
+    with warnings.catch_warnings():
+        run(sales, "DROP MATERIALIZED VIEW on_gone CASCADE")

@@ -1,0 +1,82 @@
+"""A process that changes a source and refreshes views until it is killed.
+
+    worker.py FOLDER check            audits every view, refreshes, audits again, then goes on as `refresh`
+    worker.py FOLDER refresh SECONDS  only refreshes, as fast as it can, and ends by itself
+    worker.py FOLDER write SECONDS    only changes the source
+
+Prints a line for each thing done, so that the one who kills it knows when.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import time
+
+from viewkeeper import Warehouse
+from viewkeeper.errors import ConflictError
+
+VIEWS = {
+    "bag": "SELECT k, s FROM t WHERE x > 1",
+    "sums": "SELECT k, sum(x) AS x, count(*) AS n FROM t GROUP BY k",
+    "best": "SELECT n, max(x) AS x FROM sums GROUP BY n",
+}
+
+
+def say(text: str) -> None:
+    print(text, flush=True)
+
+
+def prepare(wh: Warehouse) -> None:
+    if not wh.tables.has_delta("t"):
+        wh.sql("CREATE TABLE t (k INT, x INT, s STRING) USING DELTA TBLPROPERTIES (delta.enableChangeDataFeed = true)")
+        wh.sql("INSERT INTO t SELECT id % 5, id, 's' || id % 4 FROM range(100)")
+    for name, query in VIEWS.items():
+        say(f"creating {name}")
+        wh.sql(f"CREATE MATERIALIZED VIEW IF NOT EXISTS {name} REFRESH POLICY INCREMENTAL STRICT AS {query}")
+
+
+def check(wh: Warehouse) -> None:
+    found = wh.audit()
+    assert found.equal, str(found)
+    wh.refresh()
+    found = wh.audit()
+    assert found.equal, str(found)
+    for name, query in VIEWS.items():
+        if name in wh.registry.views():
+            left, right = wh.spark.table(name), wh.spark.sql(query)
+            assert left.exceptAll(right).isEmpty() and right.exceptAll(left).isEmpty(), name
+    say("consistent")
+
+
+def write(wh: Warehouse, chance: random.Random) -> None:
+    wh.sql(f"INSERT INTO t SELECT id % 7, id, 'w' FROM range({chance.randrange(1, 9)})")
+    wh.sql(f"UPDATE t SET k = k + 1 WHERE x % 11 = {chance.randrange(11)} AND k < 50")
+    wh.sql(f"DELETE FROM t WHERE x % 13 = {chance.randrange(13)} AND s = 'w'")
+
+
+def main() -> None:
+    folder, mode = sys.argv[1:3]
+    until = time.monotonic() + float(sys.argv[3]) if len(sys.argv) > 3 else float("inf")
+    chance = random.Random()
+    wh = Warehouse.local(folder)
+    say("open")
+    if mode == "check":
+        if wh.registry.views():
+            check(wh)
+        prepare(wh)
+    while time.monotonic() < until:
+        if mode != "refresh":
+            write(wh, chance)
+        if mode != "write":
+            try:
+                report = wh.refresh()
+                say("refreshed " + " ".join(r.strategy for r in report))
+            except ConflictError as conflict:
+                say(f"conflict: {conflict.message}")
+    if mode == "refresh":
+        say("done")
+
+
+if __name__ == "__main__":
+    main()
