@@ -22,7 +22,6 @@ from viewkeeper.algebra.relations import (
     Schema,
     Union,
     Values,
-    pass_through,
 )
 from viewkeeper.algebra.scalars import TRUE, Column, Scalar, call, columns
 from viewkeeper.algebra.types import BIGINT, BOOLEAN, decimal_parts
@@ -40,12 +39,14 @@ class Shape:
     """Which views to make."""
 
     joins: tuple[JoinKind, ...] = ("inner",)
+    aggregates: bool = True
+    empty_values: bool = False
     spark_only: bool = True
     leaves: int = 4
 
 
 ANY_VIEW = Shape()
-ALL_JOINS = Shape(joins=("inner", "left", "full", "semi", "anti"))
+ANYTHING = Shape(joins=("inner", "left", "full", "semi", "anti"), empty_values=True)
 
 
 def relations(shape: Shape = ANY_VIEW) -> st.SearchStrategy[Relation]:
@@ -108,10 +109,12 @@ class _Maker:
 
     def named(self, rel: Relation) -> Relation:
         """The relation under the names its view shows; some columns may be hidden or renamed."""
-        if not self.choices.one_in(3):
-            return Project(rel, pass_through(rel.schema))
-        shown = [f for f in rel.schema if not self.choices.one_in(4)] or list(rel.schema)
-        return Project(rel, tuple(Item(self.fresh("c"), Column(f.name), f.type) for f in shown))
+        rename = self.choices.one_in(3)
+        shown = [f for f in rel.schema if not (rename and self.choices.one_in(4))] or list(rel.schema)
+        return Project(rel, tuple(Item(self.public(f.name, rename), Column(f.name), f.type) for f in shown))
+
+    def public(self, name: str, rename: bool) -> str:
+        return self.fresh("c") if rename or name.startswith("__vk_") else name
 
     def relation(self, depth: int) -> Relation:
         """One operator with smaller relations below; a table where the depth or the view's size is used up."""
@@ -120,10 +123,11 @@ class _Maker:
         ways: list[Callable[[int], Relation]] = [
             lambda _: self.leaf(),
             lambda below: self.project_over(self.relation(below)),
-            self.aggregate,
             lambda below: self.filter_over(self.relation(below)),
             lambda _: self.leaf(),
         ]
+        if self.shape.aggregates:
+            ways.append(self.aggregate)
         if self.leaves + 1 < self.shape.leaves:
             ways += [self.join, self.union, self.join]
         return self.choices.pick(ways)(depth - 1)
@@ -132,7 +136,7 @@ class _Maker:
         self.leaves += 1
         if self.choices.one_in(10):
             fields = (Field(self.fresh("g"), BIGINT), Field(self.fresh("g"), STRING))
-            rows = range(self.choices.between(1, 3))
+            rows = range(self.choices.between(0 if self.shape.empty_values else 1, 3))
             return Values(fields, tuple(tuple(self.scalars(()).literal(f.type) for f in fields) for _ in rows))
         table = self.choices.pick(tuple(SCHEMAS))
         return Scan(table, tuple(ScanColumn(c, self.fresh(c), t) for c, t in SCHEMAS[table]))

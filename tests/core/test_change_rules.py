@@ -1,0 +1,183 @@
+"""The change of any relation is what its tables' changes make of it, and merging it gives the view as it is now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from viewkeeper.algebra.display import show
+from viewkeeper.algebra.relations import (
+    WEIGHT,
+    Changes,
+    Filter,
+    Join,
+    Relation,
+    Scan,
+    ScanColumn,
+    inputs,
+    is_empty,
+    names,
+)
+from viewkeeper.algebra.scalars import Column, call
+from viewkeeper.changes.propagate import change
+from viewkeeper.changes.refresh import Maintenance, MergeBag, MergeGroups, maintenance
+from viewkeeper.changes.stored import Kept, KeptGroups, stored_form
+from viewkeeper.changes.weights import Changed, before, net
+from viewkeeper.errors import InternalError
+from viewkeeper.testing.bags import Bag, Tables, TableStates, apply, difference, evaluate, plus, signed, weigh
+from viewkeeper.testing.histories import SCHEMAS, History, histories
+from viewkeeper.testing.strategies import Shape, changing_relations, changing_views, relations, views
+
+pytestmark = pytest.mark.core
+
+BACKING = "__vk_v"
+EVERYTHING: Changed = dict.fromkeys(SCHEMAS, "any")
+Case = tuple[Relation, History]
+
+
+def was(rel: Relation) -> Relation:
+    return before(rel, EVERYTHING)
+
+
+def leaves(rel: Relation) -> Iterator[Relation]:
+    """Every leaf as often as it stands in the tree."""
+    below = inputs(rel)
+    if not below:
+        yield rel
+    for part in below:
+        yield from leaves(part)
+
+
+# The change of a relation
+
+
+@given(changing_relations())
+def test_new_is_old_plus_change(case: Case) -> None:
+    rel, history = case
+    tables, delta = history.between(0, 1), change(rel, history.changed(0, 1))
+    assert plus(evaluate(was(rel), tables), signed(delta, tables)) == evaluate(rel, tables), show(delta)
+
+
+@given(changing_relations(), st.booleans())
+def test_knowing_less_gives_the_same_change(case: Case, netted: bool) -> None:
+    """Tables said to have changed in any way, and net differences instead of what was fed."""
+    rel, history = case
+    tables = history.between(0, 1, netted=netted)
+    expected = difference(evaluate(rel, tables), evaluate(was(rel), tables))
+    assert signed(change(rel, EVERYTHING), tables) == expected
+
+
+@given(changing_relations(appends_only=True))
+def test_appended_rows(case: Case) -> None:
+    rel, history = case
+    tables, changed = history.between(0, 1), history.changed(0, 1)
+    assert set(changed.values()) <= {"appended"}
+    assert signed(change(rel, changed), tables) == difference(evaluate(rel, tables), evaluate(was(rel), tables))
+
+
+@given(relations())
+def test_no_change_gives_nothing(rel: Relation) -> None:
+    assert is_empty(change(rel, {}))
+
+
+@given(relations(), st.sets(st.sampled_from(sorted(SCHEMAS))))
+def test_unchanged_tables_add_no_term(rel: Relation, tables: set[str]) -> None:
+    found = list(leaves(change(rel, dict.fromkeys(tables, "any"))))
+    read_as_change_or_old = {leaf.table for leaf in found if isinstance(leaf, Changes)}
+    read_as_change_or_old |= {leaf.table for leaf in found if isinstance(leaf, Scan) and leaf.state == "old"}
+    assert read_as_change_or_old <= tables
+
+
+@given(relations(Shape(aggregates=False, leaves=6)), st.sets(st.sampled_from(sorted(SCHEMAS))))
+def test_one_term_for_each_changed_table(rel: Relation, tables: set[str]) -> None:
+    """Joins telescope: k mentions of changed tables give k terms, not 2^k - 1."""
+    terms = [leaf for leaf in leaves(change(rel, dict.fromkeys(tables, "any"))) if isinstance(leaf, Changes)]
+    mentions = [leaf for leaf in leaves(rel) if isinstance(leaf, Scan) and leaf.table in tables]
+    assert sorted(t.table for t in terms) == sorted(m.table for m in mentions)
+
+
+@given(histories(steps=2), st.sampled_from(sorted(SCHEMAS)), st.integers(0, 3))
+def test_net_change_has_each_row_once(history: History, table: str, width: int) -> None:
+    columns = tuple(ScanColumn(c, c, t) for c, t in SCHEMAS[table][:width])
+    changes, tables = Changes(table, columns), history.between(0, 2)
+    expected = weigh(evaluate(changes, tables), names(changes))
+    assert evaluate(net(changes), tables) == Bag((*row, weight) for row, weight in expected.items())
+
+
+def test_change_of_an_outer_join_is_refused() -> None:
+    left, right = (Scan(t, tuple(ScanColumn(c, t + c, k) for c, k in SCHEMAS[t])) for t in ("r", "t"))
+    for kind in ("left", "full", "semi", "anti"):
+        with pytest.raises(InternalError, match=f"no change rule for {kind} joins"):
+            change(Join(left, right, kind, call("=", Column("ra"), Column("ta"))), {"r": "any"})
+
+
+# Kept views
+
+
+def merged(step: Maintenance, kept: Bag, tables: Tables) -> Bag:
+    """The kept rows after one refresh."""
+    if step.nothing:
+        return kept
+    rows = evaluate(step.change, tables)
+    check_contract(step, rows)
+    return apply(step.merge, kept, rows, names(step.change))
+
+
+def check_contract(step: Maintenance, rows: Bag) -> None:
+    """What installing a change relies on."""
+    columns = names(step.change)
+    match step.merge:
+        case MergeBag():
+            at = columns.index(WEIGHT)
+            assert all(n == 1 and row[at] for row, n in rows.items()), "not netted"
+            assert len({row[:at] + row[at + 1 :] for row in rows}) == len(rows), "not netted"
+            assert not step.insert_only or all(row[at] > 0 for row in rows), "a row goes though only inserts are told"
+        case MergeGroups(key, items):
+            assert set(columns) == {item.name for item in items}
+            if not step.reasons and isinstance(step.change, Filter):
+                states = [columns.index(item.name) for item in items if item.name not in key]
+                assert all(any(row[i] for i in states) for row in rows), "a group that did not move"
+
+
+def refreshed(kept: Kept, rows: Bag, history: History, start: int, end: int) -> Bag:
+    return merged(maintenance(kept, history.changed(start, end)), rows, history.between(start, end))
+
+
+@given(changing_views())
+def test_refresh_gives_the_view_as_it_is_now(case: Case) -> None:
+    definition, history = case
+    form, tables = stored_form(definition, BACKING), history.between(0, 1)
+    rows = refreshed(form.kept, evaluate(was(form.kept.content), tables), history, 0, 1)
+    assert rows == evaluate(form.kept.content, tables)
+    backing = {BACKING: TableStates(names(form.kept.content), rows, rows)}
+    assert evaluate(form.public, backing) == evaluate(definition, tables)
+    assert names(form.public) == names(definition)
+
+
+@given(changing_views(appends_only=True))
+def test_refresh_after_appends(case: Case) -> None:
+    definition, history = case
+    kept, tables = stored_form(definition, BACKING).kept, history.between(0, 1)
+    assert refreshed(kept, evaluate(was(kept.content), tables), history, 0, 1) == evaluate(kept.content, tables)
+
+
+@given(changing_views(steps=3))
+def test_one_refresh_is_as_good_as_three(case: Case) -> None:
+    definition, history = case
+    kept = stored_form(definition, BACKING).kept
+    start = rows = evaluate(was(kept.content), history.between(0, 1))
+    for step in range(3):
+        rows = refreshed(kept, rows, history, step, step + 1)
+    assert rows == refreshed(kept, start, history, 0, 3)
+
+
+@given(views(Shape(aggregates=False, leaves=1)))
+def test_additive_views_of_one_table_read_only_its_changes(definition: Relation) -> None:
+    kept = stored_form(definition, BACKING).kept
+    assume(isinstance(kept, KeptGroups) and not any(s.why_fresh for s in kept.states))
+    step = maintenance(kept, EVERYTHING)
+    assert not step.reasons
+    assert not any(isinstance(leaf, Scan) for leaf in leaves(step.change))
