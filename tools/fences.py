@@ -32,9 +32,10 @@ ROOMS["reports"] = {"display"}
 ROOMS["overview"] = {"algebra", "changes", "errors", "planner", "reports", "runtime", "settings", "sql", "store"}
 ROOMS["warehouse"] = set(ROOMS)  # all of the above
 ROOMS["viewkeeper"] = {"errors", "settings", "warehouse"}
-ROOMS["project"] = {"errors", "settings", "viewkeeper", "warehouse"}
-ROOMS["demo"] = {"display", "errors", "settings", "viewkeeper", "warehouse"}
-ROOMS["cli"] = {"demo", "display", "errors", "project", "settings", "viewkeeper", "warehouse"}
+ROOMS["project"] = {"errors", "reports", "settings", "sql", "store", "viewkeeper", "warehouse"}
+ROOMS["demo"] = {"errors", "reports", "settings", "viewkeeper", "warehouse"}
+# Of the runtime, the command line uses only what looks at the machine (doctor) and what fetches rows (sql).
+ROOMS["cli"] = ROOMS["demo"] | {"demo", "display", "project", "runtime", "sql"}
 ROOMS["__main__"] = {"cli"}
 
 # The fenced libraries, by the rooms that may import them.

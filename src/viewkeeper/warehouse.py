@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -68,6 +69,7 @@ class Warehouse:
         self.settings = settings
         self.tables = tables
         self.registry = Registry(tables)
+        self.starting: Callable[[], AbstractContextManager[object]] = nullcontext  # around the start of Spark
         self._spark = spark
         self._shown: dict[str, str] = {}
 
@@ -100,8 +102,9 @@ class Warehouse:
             from viewkeeper.runtime.local import start  # noqa: PLC0415 - a JVM starts only when data is needed
 
             assert isinstance(self.tables, FolderTables)
-            self._spark = start(self.tables)
-            self._show_all()
+            with self.starting():
+                self._spark = start(self.tables)
+                self._show_all()
         return self._spark
 
     def close(self) -> None:
@@ -154,8 +157,8 @@ class Warehouse:
 
     # Views
 
-    def create(self, statement: CreateView) -> Created | Done:
-        """Create the view that a statement describes, and fill it."""
+    def create(self, statement: CreateView, *, leave: Collection[str] = ()) -> Created | Done:
+        """Create the view that a statement describes, and fill it. Readers to `leave` are not built again."""
         started = time.monotonic()
         name = self.tables.canonical(statement.name)
         self._sync()
@@ -173,7 +176,8 @@ class Warehouse:
         notes = self._policy_warnings(view)
         self._fill(view, replace=existing is not None)
         for dependent in dependents:
-            self._rebuild(dependent)
+            if dependent.name not in leave:
+                self._rebuild(dependent)
         return Created(
             view.name,
             view.policy,

@@ -105,6 +105,15 @@ def run_as_it_is(session: SparkSession, text: str) -> DataFrame:
         raise sql_error(error) from error
 
 
+def first_rows(frame: DataFrame, limit: int) -> tuple[list[str], list[tuple[object, ...]], bool]:
+    """The columns and first rows of a result, and whether there are more; only here does Spark compute it."""
+    try:
+        rows = frame.limit(limit + 1).collect()
+    except PySparkException as error:
+        raise sql_error(error) from error
+    return frame.columns, [tuple(row) for row in rows[:limit]], len(rows) > limit
+
+
 def sql_error(error: PySparkException, start: Position | None = None) -> SqlError:
     """Spark's complaint about a text, in one line, with its position."""
     message = error.getMessage() if error.getCondition() else str(error)
@@ -115,7 +124,7 @@ def sql_error(error: PySparkException, start: Position | None = None) -> SqlErro
         line, column = int(found[1] or found[3]), int(found[2] or found[4]) + 1
         where = _shift(Position(line, column), start)
     hint = None
-    if error.getCondition() == "TABLE_OR_VIEW_NOT_FOUND":
+    if error.getCondition() == "TABLE_OR_VIEW_NOT_FOUND" and start is not None:
         hint = "temporary views of your session cannot be read by a materialized view: other sessions do not have them"
     first = next((line for line in message.splitlines() if line.strip()), "Spark rejects the query")
     return SqlError(first.strip(), position=where, hint=hint)

@@ -10,10 +10,12 @@ import tempfile
 from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
-
-from pyspark.sql import SparkSession
+from typing import TYPE_CHECKING
 
 from viewkeeper.errors import SetupError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 __all__ = ["SparkSession", "cached_jars", "check_java", "java_version", "local_session", "private_session"]
 
@@ -41,6 +43,8 @@ def private_session(spark: SparkSession, confs: Mapping[str, str]) -> SparkSessi
 
 def local_session(warehouse: str) -> SparkSession:
     """A new local session with Delta, its tables under the location `warehouse`."""
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - `doctor` looks at all else without it
+
     check_java()
     jars = cached_jars()
     builder = SparkSession.builder.master("local[*]").appName("viewkeeper")
