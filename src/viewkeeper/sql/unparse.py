@@ -28,6 +28,7 @@ from viewkeeper.algebra.relations import (
     names,
 )
 from viewkeeper.algebra.scalars import TRUE, Call, Cast, Column, Literal, Scalar, Verbatim
+from viewkeeper.algebra.scalars import columns as columns_of
 
 LONG_EXPRESSION = 2_000  # beyond this a computed column is named in a subquery rather than written out again
 
@@ -77,11 +78,17 @@ class _Block:
     group_by: tuple[str, ...] = ()
     having: tuple[str, ...] = ()
     aggregated: bool = False
+    measured: frozenset[str] = frozenset()
 
     @property
     def plain(self) -> bool:
         """Whether it can stand in another SELECT's FROM as it is."""
         return not self.aggregated and bool(self.source)
+
+    @property
+    def bare(self) -> bool:
+        """Whether its columns are those of FROM: anything computed must be so before an outer join pads it."""
+        return all(_is_reference(text) for text in self.columns.values())
 
 
 @dataclass
@@ -106,6 +113,8 @@ class _Writer:
             text += f"\nGROUP BY {', '.join(block.group_by)}"
         if block.having:
             text += f"\nHAVING {' AND '.join(block.having)}"
+        elif block.aggregated and not block.group_by and not block.measured.intersection(labels):
+            text += "\nHAVING TRUE"  # nothing else says that this is one row for all
         return text
 
     def block(self, rel: Relation) -> _Block:
@@ -135,7 +144,8 @@ class _Writer:
                 if any(len(text) > LONG_EXPRESSION for text in below.columns.values()):
                     below = self.wrap(below)
                     mapping = {i.name: render(i.value, below.columns) for i in items}
-                return replace(below, columns=mapping)
+                measured = frozenset(i.name for i in items if columns_of(i.value) & below.measured)
+                return replace(below, columns=mapping, measured=measured)
             case Join():
                 return self.join(rel)
             case Union():
@@ -149,8 +159,14 @@ class _Writer:
                 if below.aggregated or any(_is_constant(below.columns[k]) for k in group_by):
                     below = self.wrap(below)
                 keys = {name: below.columns[name] for name in group_by}
-                measured = {m.name: render_measure(m, below.columns) for m in measures}
-                return replace(below, columns={**keys, **measured}, group_by=tuple(keys.values()), aggregated=True)
+                values = {m.name: render_measure(m, below.columns) for m in measures}
+                return replace(
+                    below,
+                    columns={**keys, **values},
+                    group_by=tuple(keys.values()),
+                    aggregated=True,
+                    measured=frozenset(values),
+                )
             case _:
                 assert_never(rel)
 
@@ -169,10 +185,11 @@ class _Writer:
 
     def join(self, rel: Join) -> _Block:
         left = self.block(rel.left)
-        if not left.plain or (left.where and rel.kind == "full"):
+        if not left.plain or (rel.kind == "full" and (left.where or not left.bare)):
             left = self.wrap(left)
         right = self.block(rel.right)
-        if not right.plain or (right.where and rel.kind != "inner"):
+        padded = rel.kind in ("left", "full")
+        if not right.plain or (right.where and rel.kind != "inner") or (padded and not right.bare):
             right = self.wrap(right)
         columns = {**left.columns, **right.columns}
         opposite = f"({right.source})" if right.joined else right.source

@@ -217,13 +217,16 @@ class _Maker:
         return Measure(self.fresh(function), function, args, aggregate_type(function, type_), distinct, where)
 
     def functions(self, type_: str) -> tuple[str, ...]:
-        """Aggregates of this type; DuckDB, for one, averages decimals as doubles, and adds doubles in any order."""
+        """Aggregates of this type.
+
+        Other databases average decimals as doubles, add doubles in any order, and count_if nothing is NULL.
+        """
         spark = self.shape.spark_only
         if type_ == BIGINT:
             return ("sum", "avg", "count", "min", "max", "sum", "bit_and", "bit_or", "bit_xor")
         if type_ == BOOLEAN:
-            more = ("any", "some", "every") if spark else ()
-            return ("count", "count_if", "bool_and", "bool_or", "min", "max", *more)
+            more = ("count_if", "any", "some", "every") if spark else ()
+            return ("count", "bool_and", "bool_or", "min", "max", *more)
         if type_ == DOUBLE and spark:
             return ("min", "count", "max", "sum", "avg")
         if decimal_parts(type_):
