@@ -10,7 +10,7 @@ from pyspark.sql import Observation, Row, SparkSession
 from pyspark.sql import functions as f
 
 from viewkeeper.algebra.types import FLOATING, not_comparable
-from viewkeeper.runtime.forms import pinned_query, public_relation
+from viewkeeper.runtime.forms import named_query, public_relation
 from viewkeeper.sql.unparse import quote, unparse
 from viewkeeper.store.changes import Unchanged
 from viewkeeper.store.leaves import Pin, PinnedLeaves
@@ -39,9 +39,10 @@ def difference(view: View, registry: Registry, session: SparkSession) -> Differe
     leaves = PinnedLeaves(pins)
     names = [name for name, _ in view.columns]
     shown = unparse(public_relation(view), leaves)
-    wanted = (
-        f"SELECT * FROM (\n{pinned_query(view, leaves, registry.find)}\n) AS __vk_q({', '.join(map(quote, names))})"
-    )
+    if view.definition is not None and view.has_star:
+        wanted = unparse(view.definition, leaves)  # the columns that * meant when the view was made
+    else:
+        wanted = named_query(view, tuple(names), leaves, registry.find)
     comparable = ", ".join(_comparable(name, type_) for name, type_ in view.columns)
     actual = session.sql(f"SELECT {comparable} FROM ({shown})")
     expected = session.sql(f"SELECT {comparable} FROM ({wanted})")

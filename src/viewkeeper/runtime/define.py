@@ -19,7 +19,7 @@ from viewkeeper.sql.bind import Bound, bind, table_uses
 from viewkeeper.sql.catalog import DeltaTable, KeptView, Source, Unmaintainable
 from viewkeeper.sql.expressions import Refusal
 from viewkeeper.sql.gate import optimized_plan
-from viewkeeper.sql.parse import parse_query
+from viewkeeper.sql.parse import parse_query, selects_star
 from viewkeeper.sql.statements import CreateView
 from viewkeeper.sql.typing import with_types
 from viewkeeper.sql.unparse import unparse
@@ -76,6 +76,8 @@ def define(statement: CreateView, session: SparkSession, registry: Registry) -> 
         backing=backing_name(name),
         query=statement.query,
         columns=columns,
+        query_columns=tuple(schema.names),
+        has_star=_has_star(statement.query),
         policy=statement.policy,
         sources=_sources(statement.query, session, catalog, registry),
         definition=definition,
@@ -228,6 +230,13 @@ def _source_use(source: Source, mentions: tuple[tuple[int, int, str | None], ...
             return SourceUse(name, "view", backing_name(name), mentions)
         case Unmaintainable(name):
             return SourceUse(name, "other", "", mentions)
+
+
+def _has_star(query: str) -> bool:
+    try:
+        return selects_star(parse_query(query))
+    except SqlError:
+        return False
 
 
 def _moved(reason: Reason | None, start: Position) -> Reason | None:

@@ -34,7 +34,17 @@ def content_query(view: View, leaves: Leaves, find: FindView) -> str:
     if form is not None:
         return unparse(form.kept.content, leaves)
     stored = storable_names(tuple(name for name, _ in view.columns))
-    return f"SELECT * FROM (\n{pinned_query(view, leaves, find)}\n) AS __vk_query({', '.join(map(quote, stored))})"
+    return named_query(view, stored, leaves, find)
+
+
+def named_query(view: View, names: tuple[str, ...], leaves: Leaves, find: FindView) -> str:
+    """The view's own text under these column names; columns that SELECT * gives since its creation are left out."""
+    text = pinned_query(view, leaves, find)
+    own = view.query_columns
+    if len({name.lower() for name in own}) < len(own):
+        return f"SELECT * FROM (\n{text}\n) AS __vk_query({', '.join(map(quote, names))})"
+    items = ", ".join(f"{quote(o)} AS {quote(n)}" for o, n in zip(own, names, strict=True))
+    return f"SELECT {items} FROM (\n{text}\n)"
 
 
 def pinned_query(view: View, leaves: Leaves, find: FindView) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from pyspark.sql import SparkSession
 
 from viewkeeper.errors import SetupError
@@ -9,6 +11,7 @@ from viewkeeper.runtime.spark import local_session
 from viewkeeper.store.tables import FolderTables
 
 _started: SparkSession | None = None
+_serves: Path | None = None
 
 
 def start(tables: FolderTables) -> SparkSession:
@@ -16,7 +19,7 @@ def start(tables: FolderTables) -> SparkSession:
 
     Spark's catalog cannot be told to forget a table without deleting it, so another folder gets another session.
     """
-    global _started  # noqa: PLW0603 - there is one Spark per process
+    global _started, _serves
     active = SparkSession.getActiveSession()
     if active is not None and active is not _started and not _alive(_started):
         raise SetupError(
@@ -24,11 +27,11 @@ def start(tables: FolderTables) -> SparkSession:
             hint="Warehouse.open(spark) uses it; or stop it first",
         )
     if _alive(_started) and _started is not None:
-        if _started.conf.get("spark.sql.warehouse.dir") == _location(tables):
+        if _serves == tables.root:
             tables.attach(_started)
             return _started
         stop()
-    _started = local_session(_location(tables))
+    _started, _serves = local_session(tables.root.as_uri()), tables.root
     tables.attach(_started)
     return _started
 
@@ -39,10 +42,6 @@ def stop() -> None:
     if _started is not None:
         _started.stop()
     _started = None
-
-
-def _location(tables: FolderTables) -> str:
-    return tables.root.as_uri()
 
 
 def _alive(session: SparkSession | None) -> bool:

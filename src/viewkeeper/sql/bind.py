@@ -405,6 +405,9 @@ def _group_keys(tree: exp.Select) -> list[exp.Expr]:
         if node := group.args.get(clause):
             construct = clause.replace("_", " ").upper()
             raise refuse(node[0] if isinstance(node, list) else group, construct, _NOT_YET)
+    for node in group.expressions:
+        if isinstance(node, (exp.Rollup, exp.Cube, exp.GroupingSets)):
+            raise refuse(node, type(node).__name__.upper().replace("GROUPINGSETS", "GROUPING SETS"), _NOT_YET)
     if group.args.get("all"):
         selected = [_unaliased(e) for e in tree.expressions]
         return [e for e in selected if not any(True for _ in aggregate_calls(e))]

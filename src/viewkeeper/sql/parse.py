@@ -48,6 +48,11 @@ def position(node: exp.Expr) -> Position | None:
     return None
 
 
+def selects_star(tree: exp.Expr) -> bool:
+    """Whether the query takes all columns of something, whichever they are (count(*) does not)."""
+    return any(not isinstance(star.parent, exp.AnonymousAggFunc) for star in tree.find_all(exp.Star))
+
+
 def parenthesize(tree: exp.Expr) -> exp.Expr:
     """Every operator in its own parentheses, so that Spark sees the tree's structure and not a precedence."""
     shielded = (exp.Dot, exp.PropertyEQ, exp.Escape, exp.Slice, exp.Kwarg, exp.SetOperation)

@@ -177,7 +177,7 @@ class _Reader:
         """One clause of CREATE; they come in any order."""
         readers: tuple[tuple[tuple[str, ...], str, Callable[[], object]], ...] = (
             (("COMMENT",), "comment", self.string),
-            (("CLUSTER", "BY"), "cluster_by", lambda: tuple(n[-1] for n in self.listed(self.name))),
+            (("CLUSTER BY",), "cluster_by", lambda: tuple(n[-1] for n in self.listed(self.name))),
             (("TBLPROPERTIES",), "properties", lambda: dict(self.listed(self.property))),
             (("REFRESH", "POLICY"), "policy", self.policy),
             (("CASCADE",), "cascade", lambda: True),

@@ -8,7 +8,8 @@ from itertools import pairwise
 from typing import Any
 from urllib.parse import unquote
 
-from viewkeeper.store.log import Commit, TableLog
+from viewkeeper.errors import ViewkeeperError
+from viewkeeper.store.log import Commit, Metadata, TableLog
 
 
 @dataclass(frozen=True)
@@ -62,46 +63,52 @@ def changes_between(log: TableLog, covered_id: str, old: int, new: int, columns:
         if commit is None:
             return Unreadable(f"version {version} is no longer in the log")
         commits.append(commit)
-    if not any(c.changes_data for c in commits) and not any(c.metadata for c in commits):
-        return Unchanged()
-    if any(c.metadata for c in commits):
-        why = _schema_change(log, old, commits, columns)
-        if why is not None:
-            return Unreadable(why)
+    described = any(c.metadata for c in commits)
+    if described and not _version_readable(log, old):
+        return Unreadable(f"version {old} can no longer be read")
+    schemas = [log.snapshot(old).metadata, *(c.metadata for c in commits if c.metadata)] if described else []
+    why = _column_change(schemas, columns)
+    if why is not None:
+        return Unreadable(why)
     if not any(c.changes_data for c in commits):
         return Unchanged()
     rows = sum(c.rows_changed for c in commits if c.changes_data)
     appended = all(c.only_adds for c in commits)
-    if now.metadata.has_feed and _feed_all_along(log, old, commits):
+    if now.metadata.has_feed and all(m.has_feed for m in schemas) and _only_grew(schemas):
         first = next(c.version for c in commits if c.changes_data)
         return Feed(first, new, appended, rows)
     return _files(log, old, commits, appended=appended, rows=rows)
 
 
-def _schema_change(log: TableLog, old: int, commits: list[Commit], columns: frozenset[str]) -> str | None:
-    """Why old and new rows cannot be compared, if columns went or changed in between."""
-    seen: list[tuple[int, Mapping[str, Any]]] = [(old, log.snapshot(old).metadata.columns)]
-    seen += [(c.version, c.metadata.columns) for c in commits if c.metadata]
-    for (_, before), (version, after) in pairwise(seen):
-        for name, type_ in before.items():
-            if name not in after:
-                return f"column {name} was dropped or renamed in version {version}"
-            if after[name] != type_ and name in columns:
-                return f"column {name} changed its type in version {version}"
+def _column_change(schemas: list[Metadata], columns: frozenset[str]) -> str | None:
+    """Why old and new rows cannot be compared, if a column that is read went or changed, even if it came back.
+
+    Where it is not known which columns are read, any may be.
+    """
+    if not columns and not _only_grew(schemas):
+        return "its columns were changed"
+    for before, after in pairwise(schemas):
+        for name in sorted(columns & set(before.columns)):
+            if name not in after.columns:
+                return f"column {name} was dropped or renamed"
+            if after.columns[name] != before.columns[name]:
+                return f"column {name} was changed"
     return None
 
 
-def _feed_all_along(log: TableLog, old: int, commits: list[Commit]) -> bool:
-    described = [c.metadata for c in commits if c.metadata]
-    if not described:
-        return True
-    return log.snapshot(old).metadata.has_feed and all(m.has_feed for m in described)
+def _only_grew(schemas: list[Metadata]) -> bool:
+    """Whether columns were only added, which is all that the feed can read across."""
+    return all(
+        name in after.columns and after.columns[name] == type_
+        for before, after in pairwise(schemas)
+        for name, type_ in before.columns.items()
+    )
 
 
 def _files(log: TableLog, old: int, commits: list[Commit], *, appended: bool, rows: int) -> SourceChange:
     """All files that any commit of the range touched, compactions included: those may hold changed rows too."""
-    if log.commit(old) is None and not appended and not _version_readable(log, old):
-        return Unreadable(f"version {old} can no longer be read, and the change data feed is off")
+    if not appended and not _version_readable(log, old):
+        return Unreadable(f"version {old} can no longer be read, and its change data feed does not cover it")
     added = tuple(sorted({_file_name(a) for c in commits for a in c.added}))
     removed = tuple(sorted({_file_name(a) for c in commits for a in c.removed}))
     return Files(added, () if appended else removed, appended, rows)
@@ -110,7 +117,7 @@ def _files(log: TableLog, old: int, commits: list[Commit], *, appended: bool, ro
 def _version_readable(log: TableLog, version: int) -> bool:
     try:
         log.snapshot(version)
-    except Exception:
+    except ViewkeeperError:
         return False
     return True
 

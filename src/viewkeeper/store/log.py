@@ -27,7 +27,7 @@ class Metadata:
     """What a metaData action says: the table's identity, its columns and its properties."""
 
     id: str
-    columns: Mapping[str, Any]
+    columns: Mapping[str, tuple[Any, str]]  # type, and the name in the files, which a renamed or new column changes
     properties: Mapping[str, str]
 
     @property
@@ -37,7 +37,15 @@ class Metadata:
     @classmethod
     def of(cls, action: Mapping[str, Any]) -> Metadata:
         fields = json.loads(action["schemaString"])["fields"]
-        return cls(action["id"], {f["name"].lower(): f["type"] for f in fields}, action.get("configuration") or {})
+        return cls(action["id"], described(fields), action.get("configuration") or {})
+
+
+def described(fields: list[Mapping[str, Any]]) -> dict[str, tuple[Any, str]]:
+    """The columns of a table's schema, by lower-case name."""
+    return {
+        f["name"].lower(): (f["type"], (f.get("metadata") or {}).get("delta.columnMapping.physicalName", f["name"]))
+        for f in fields
+    }
 
 
 @dataclass(frozen=True)
@@ -221,7 +229,7 @@ class FileLog:
         rows = files.column("num_records").to_pylist() if "num_records" in files.schema.names else [None]
         return Snapshot(
             table.version(),
-            Metadata(str(metadata.id), {f["name"].lower(): f["type"] for f in fields}, dict(metadata.configuration)),
+            Metadata(str(metadata.id), described(fields), dict(metadata.configuration)),
             None if any(r is None for r in rows) else sum(rows),
             sum(files.column("size_bytes").to_pylist()),
             files.num_rows,

@@ -7,7 +7,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Row, SparkSession
 
 from viewkeeper.errors import SourceError
-from viewkeeper.store.log import Commit, Metadata, Snapshot, parse_commit
+from viewkeeper.store.log import Commit, Metadata, Snapshot, described, parse_commit
 
 
 class SparkLog:
@@ -30,7 +30,7 @@ class SparkLog:
             self.version() if version is None else version,
             Metadata(
                 str(detail["id"]),
-                {f["name"].lower(): f["type"] for f in schema.jsonValue()["fields"]},
+                described(schema.jsonValue()["fields"]),
                 dict(detail["properties"] or {}),
             ),
             None,

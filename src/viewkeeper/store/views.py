@@ -41,12 +41,14 @@ class View:
     backing: str
     query: str
     columns: tuple[tuple[str, str], ...]
+    query_columns: tuple[str, ...]  # what the query itself calls them
     policy: Policy
     sources: tuple[SourceUse, ...]
     definition: Relation | None
     reason: Reason | None
     settings: Mapping[str, str] = field(default_factory=dict)
     namespace: tuple[str, ...] = ()
+    has_star: bool = False
     comment: str | None = None
     column_comments: Mapping[str, str] = field(default_factory=dict)
     cluster_by: tuple[str, ...] = ()
@@ -87,6 +89,7 @@ class View:
             SourceUse(s["name"], s["kind"], s["table"], tuple((a, b, c) for a, b, c in s["mentions"]))
             for s in data["sources"]
         )
+        data["query_columns"] = tuple(data["query_columns"])
         data["namespace"] = tuple(data["namespace"])
         data["cluster_by"] = tuple(data["cluster_by"])
         return cls(**data)
