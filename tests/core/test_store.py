@@ -1,0 +1,223 @@
+"""Logs, names, notes and coverage, on log files written by hand: no Spark."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from viewkeeper.algebra.relations import ScanColumn
+from viewkeeper.errors import SourceError, StorageError
+from viewkeeper.store.changes import Feed, Files, Unchanged, Unreadable, changes_between
+from viewkeeper.store.leaves import Pin, PinnedLeaves
+from viewkeeper.store.log import FileLog
+from viewkeeper.store.names import backing_name, canonical, split
+from viewkeeper.store.tables import FolderTables
+from viewkeeper.store.views import COVERS_PROPERTY, Covered, RefreshNote, refreshes, standing, transaction_id
+
+pytestmark = pytest.mark.core
+
+
+class HandMade:
+    """A Delta table whose commits are written by hand."""
+
+    def __init__(self, folder: Path, feed: bool = True, columns: tuple[str, ...] = ("k", "x")) -> None:
+        self.folder = folder
+        self.log = FileLog(folder)
+        self.version = -1
+        (folder / "_delta_log").mkdir(parents=True)
+        protocol = {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}}
+        self.commit(protocol, self.metadata(feed, columns), operation="CREATE TABLE")
+
+    def metadata(self, feed: bool, columns: tuple[str, ...], table: str = "table-1", **properties: str) -> dict:
+        fields = [{"name": c, "type": "integer", "nullable": True, "metadata": {}} for c in columns]
+        return {
+            "metaData": {
+                "id": table,
+                "format": {"provider": "parquet", "options": {}},
+                "schemaString": json.dumps({"type": "struct", "fields": fields}),
+                "partitionColumns": [],
+                "configuration": {"delta.enableChangeDataFeed": str(feed).lower(), **properties},
+                "createdTime": 0,
+            }
+        }
+
+    def commit(self, *actions: dict, operation: str = "WRITE", note: RefreshNote | None = None, **metrics: int) -> int:
+        self.version += 1
+        info = {
+            "timestamp": self.version,
+            "operation": operation,
+            "operationMetrics": {k: str(v) for k, v in metrics.items()},
+        }
+        if note is not None:
+            info["userMetadata"] = note.to_json()
+        text = "\n".join(json.dumps(a) for a in ({"commitInfo": info}, *actions))
+        (self.folder / "_delta_log" / f"{self.version:020}.json").write_text(text)
+        return self.version
+
+
+def add(name: str, rows: int = 1, data: bool = True) -> dict:
+    stats = json.dumps({"numRecords": rows})
+    entry = {
+        "path": name,
+        "partitionValues": {},
+        "size": 10 * rows,
+        "modificationTime": 0,
+        "dataChange": data,
+        "stats": stats,
+    }
+    return {"add": entry}
+
+
+def remove(name: str, data: bool = True) -> dict:
+    return {
+        "remove": {"path": name, "dataChange": data, "deletionTimestamp": 0, "stats": json.dumps({"numRecords": 1})}
+    }
+
+
+def note(sequence: int, covered: int, base: int, moves: bool = False, view: str = "v") -> RefreshNote:
+    covers = {"t": Covered("table-1", covered)}
+    return RefreshNote(view, sequence, f"r{sequence}{moves}", covers, "incremental", "why", base, moves)
+
+
+def test_names_are_one_however_they_are_written() -> None:
+    assert canonical(("Sales", "Order Lines")) == "sales.`order lines`"
+    assert split("a.`b.c`.`d``e`") == ("a", "b.c", "d`e")
+    assert backing_name("sales.daily") == "sales.__vk_daily"
+    tables = FolderTables(Path("."))
+    assert {tables.canonical(n) for n in (("T",), ("default", "t"), ("spark_catalog", "Default", "t"))} == {"t"}
+
+
+def test_a_log_tells_versions_rows_and_what_each_commit_did(tmp_path: Path) -> None:
+    table = HandMade(tmp_path / "t")
+    table.commit(add("a", 5), add("b", 7), numOutputRows=12)
+    table.commit(remove("a"), add("c", 4), operation="DELETE", numDeletedRows=1)
+    assert table.log.version() == 2
+    assert (table.log.snapshot().rows, table.log.snapshot().files) == (11, 2)
+    assert table.log.snapshot(1).rows == 12
+    first, second = table.log.commit(1), table.log.commit(2)
+    assert first is not None and second is not None
+    assert (first.only_adds, first.rows_changed, second.only_adds, second.rows_changed) == (True, 12, False, 1)
+    assert table.log.commit(9) is None
+
+
+def test_a_table_made_again_is_not_taken_for_the_old_one(tmp_path: Path) -> None:
+    table = HandMade(tmp_path / "t")
+    table.commit(add("a", 5))
+    assert table.log.snapshot().rows == 5
+    for file in (tmp_path / "t" / "_delta_log").iterdir():
+        file.unlink()
+    os.rmdir(tmp_path / "t" / "_delta_log")
+    again = HandMade(tmp_path / "t")
+    again.commit(add("b", 9, data=True))
+    assert table.log.snapshot().rows == 9
+
+
+@pytest.mark.parametrize("content", ['{"commitInfo": {', "not json at all"])
+def test_corrupt_and_missing_tables_are_said_to_be_so(tmp_path: Path, content: str) -> None:
+    table = HandMade(tmp_path / "t")
+    (tmp_path / "t" / "_delta_log" / f"{1:020}.json").write_text(content)
+    with pytest.raises(StorageError, match="cannot be read"):
+        table.log.commit(1)
+    with pytest.raises(StorageError, match="cannot be read"):
+        table.log.snapshot()
+    with pytest.raises(SourceError):
+        FileLog(tmp_path / "nowhere").version()
+    with pytest.raises(StorageError, match="no warehouse"):
+        FolderTables(tmp_path / "nothing").found()
+
+
+def test_how_changes_can_be_read(tmp_path: Path) -> None:
+    columns = frozenset({"k"})
+
+    def between(old: int, new: int | None = None, table_id: str = "table-1") -> object:
+        return changes_between(table.log, table_id, old, table.version if new is None else new, columns)
+
+    table = HandMade(tmp_path / "t")
+    assert between(0) == Unchanged()
+    table.commit(add("a", 3))
+    assert between(0) == Feed(1, 1, True, 3)
+    table.commit(remove("a", data=False), add("b", 3, data=False), operation="OPTIMIZE")
+    assert between(1) == Unchanged()
+    table.commit(remove("b"), add("c", 2), {"cdc": {"path": "x", "size": 1}}, operation="UPDATE", numUpdatedRows=2)
+    assert between(0) == Feed(1, 3, False, 7)
+    table.commit(table.metadata(True, ("k", "x", "more")), operation="ADD COLUMNS")
+    assert between(3) == Unchanged()
+    table.commit(add("d", 1))
+    assert between(3) == Feed(5, 5, True, 1)
+    # A column nobody reads goes: only the files can tell. One that is read goes: nothing can.
+    table.commit(table.metadata(True, ("k", "more")), operation="DROP COLUMNS")
+    table.commit(remove("d"), add("e", 1))
+    assert between(5) == Files(("e",), ("d",), False, 2)
+    table.commit(table.metadata(True, ("more",)), operation="DROP COLUMNS")
+    table.commit(table.metadata(True, ("more", "k")), operation="ADD COLUMNS")
+    assert isinstance(between(7), Unreadable)
+    assert between(0, table_id="another") == Unreadable("the table was replaced by another one")
+    (tmp_path / "t" / "_delta_log" / f"{2:020}.json").unlink()
+    assert between(0, 3) == Unreadable("version 2 is no longer in the log")
+
+
+def test_without_a_feed_every_touched_file_counts(tmp_path: Path) -> None:
+    """A compaction moves changed rows into files whose commit changed no data: those belong to the change too."""
+    table = HandMade(tmp_path / "t", feed=False)
+    table.commit(add("p=1/old%20name", 3), add("keep", 5))
+    table.commit(add("new", 1))
+    table.commit(
+        remove("p=1/old%20name", data=False),
+        remove("new", data=False),
+        add("packed", 4, data=False),
+        operation="OPTIMIZE",
+    )
+    table.commit(remove("keep"))
+    found = changes_between(table.log, "table-1", 1, 4, frozenset({"k"}))
+    assert found == Files(("new", "packed"), ("keep", "new", "old name"), False, found.rows)
+    read = PinnedLeaves({"t": Pin(1, 4, found)}).changes("t", (ScanColumn("k", "k", "int"),))
+    assert "VERSION AS OF 4" in read and "VERSION AS OF 1" in read and "'old name'" in read
+    only_gone = PinnedLeaves({"t": Pin(1, 4, Files((), ("keep",), False, 1))}).changes("t", ())
+    assert "IN ()" not in only_gone and "UNION" not in only_gone
+
+
+def test_coverage_is_that_of_the_last_refresh_with_data(tmp_path: Path) -> None:
+    view = HandMade(tmp_path / "v")
+    assert standing(view.log, "v").note is None
+    first = view.commit(add("a"), note=note(1, covered=5, base=-1))
+    view.commit(remove("a", data=False), add("b", data=False), operation="OPTIMIZE")
+    assert standing(view.log, "v").covers["t"].version == 5
+    view.commit(note=note(2, covered=6, base=first, moves=True))
+    assert standing(view.log, "v").covers["t"].version == 6
+    assert standing(view.log, "v").next_sequence == 3
+
+
+def test_a_move_decided_before_a_refresh_with_data_is_void(tmp_path: Path) -> None:
+    view = HandMade(tmp_path / "v")
+    first = view.commit(add("a"), note=note(1, covered=5, base=-1))
+    data = view.commit(add("b"), note=note(2, covered=8, base=first))
+    view.commit(note=note(2, covered=6, base=first, moves=True))
+    assert standing(view.log, "v").covers["t"].version == 8
+    view.commit(note=note(3, covered=9, base=data, moves=True))
+    assert standing(view.log, "v").covers["t"].version == 9
+    assert [r.note.sequence for r in refreshes(view.log, "v")] == [3, 2, 2, 1]
+
+
+def test_a_stranger_is_noticed_and_other_notes_are_not_ours(tmp_path: Path) -> None:
+    view = HandMade(tmp_path / "v")
+    view.commit(add("a"), note=note(1, covered=5, base=-1))
+    assert standing(view.log, "v").foreign is None
+    view.commit(add("b"), operation="RESTORE")
+    foreign = standing(view.log, "v").foreign
+    assert foreign is not None and foreign.operation == "RESTORE"
+    assert RefreshNote.of('{"viewkeeper": {"view": 1}}') is None
+    assert RefreshNote.of("somebody else's") is None
+
+
+def test_coverage_outlives_the_log_only_while_it_is_the_last(tmp_path: Path) -> None:
+    """Log cleaning takes commits with their notes; the copy in the properties counts if no refresh came after it."""
+    view = HandMade(tmp_path / "v")
+    copy = note(4, covered=7, base=0)
+    properties = {COVERS_PROPERTY: copy.to_json()}
+    view.commit(view.metadata(True, ("k",), **properties), operation="SET TBLPROPERTIES")
+    assert standing(view.log, "v").covers["t"].version == 7
+    view.commit({"txn": {"appId": transaction_id("v"), "version": 5, "lastUpdated": 0}}, add("x"))
+    assert standing(view.log, "v").note is None
