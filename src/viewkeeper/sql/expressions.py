@@ -69,7 +69,7 @@ def to_scalar(tree: exp.Expr, names: Names, replaced: Mapping[str, str] | None =
             return Column(_resolve(tree, names))
         case exp.Paren() | exp.Alias():
             return to_scalar(tree.this, names, replaced)
-        case exp.Literal() | exp.Boolean() | exp.Null():
+        case exp.Literal() | exp.Boolean() | exp.Null() | exp.Var():
             return Literal(generate(tree))
         case exp.Not(this=exp.Is() as test) if isinstance(test.expression, exp.Null):
             return call("IS NOT NULL", to_scalar(test.this, names, replaced))

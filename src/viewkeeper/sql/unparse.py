@@ -94,7 +94,7 @@ class _Block:
 @dataclass
 class _Writer:
     leaves: Leaves
-    aliases: dict[str, int] = field(default_factory=dict)
+    aliases: set[str] = field(default_factory=set)
 
     def query(self, rel: Relation) -> str:
         if isinstance(rel, Union):
@@ -215,9 +215,12 @@ class _Writer:
         name = (
             "".join(c if c.isalnum() or c == "_" else "_" for c in base.rsplit(".", maxsplit=1)[-1].strip("`")) or "t"
         )
-        self.aliases[name] = self.aliases.get(name, 0) + 1
-        count = self.aliases[name]
-        return quote(name if count == 1 else f"{name}_{count}")
+        alias, count = name, 1
+        while alias.lower() in self.aliases:
+            count += 1
+            alias = f"{name}_{count}"
+        self.aliases.add(alias.lower())
+        return quote(alias)
 
 
 _JOINS = {

@@ -1,0 +1,136 @@
+"""Plans that mean the same have one canonical form; plans that do not, never."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from viewkeeper.sql.gate import canonical, optimized_plan
+
+pytestmark = pytest.mark.core
+
+GROUPED = """\
+Aggregate [k#10L], [k#10L, sum(v#11L) AS s#20L]
++- Project [k#10L, v#11L]
+   +- Filter (isnotnull(v#11L) AND (v#11L > 1))
+      +- Relation spark_catalog.default.t[k#10L,v#11L,w#12] parquet
+"""
+JOINED = """\
+Project [v#2, x#6]
++- Join Inner, (k#1L = k#5L)
+   :- Filter isnotnull(k#1L)
+   :  +- Relation default.a[k#1L,v#2] parquet
+   +- Filter isnotnull(k#5L)
+      +- Relation default.b[k#5L,x#6] parquet
+"""
+WITH_ITSELF = """\
+Project [v#2, v#6]
++- Join Inner, (k#1L < k#5L)
+   :- Relation default.a[k#1L,v#2] parquet
+   +- Relation default.a[k#5L,v#6] parquet
+"""
+UNITED = """\
+Union false, false
+:- Project [a#1L, b#2L]
+:  +- Relation default.t[a#1L,b#2L,c#3L] parquet
++- Project [a#5L, b#6L]
+   +- Relation default.t[a#5L,b#6L,c#7L] parquet
+"""
+
+
+def test_numbers_do_not_matter() -> None:
+    for plan in (GROUPED, JOINED, WITH_ITSELF, UNITED):
+        renumbered = re.sub(r"#(\d+)", lambda m: f"#{900 - int(m[1])}", plan)
+        assert renumbered != plan
+        assert canonical(renumbered) == canonical(plan)
+
+
+def test_names_of_results_do_not_matter() -> None:
+    assert canonical(GROUPED.replace("AS s#", "AS total#")) == canonical(GROUPED)
+    assert canonical(GROUPED.replace("AS s#", "AS the total (all)#")) == canonical(GROUPED)
+
+
+def test_renames_do_not_matter() -> None:
+    renamed = """\
+Aggregate [x#30L], [x#30L, sum(y#31L) AS s#20L]
++- Project [k#10L AS x#30L, v#11L AS y#31L]
+   +- Filter (isnotnull(v#11L) AND (v#11L > 1))
+      +- Relation spark_catalog.default.t[k#10L,v#11L,w#12] parquet
+"""
+    assert canonical(renamed) == canonical(GROUPED)
+
+
+def test_projections_that_only_pick_do_not_matter() -> None:
+    without = GROUPED.replace("+- Project [k#10L, v#11L]\n   +- Filter", "+- Filter").replace("      +-", "   +-")
+    assert without.count("\n") == 3
+    assert canonical(without) == canonical(GROUPED)
+
+
+def test_cross_is_inner_and_sorts_do_not_matter() -> None:
+    assert canonical(JOINED.replace("Join Inner", "Join Cross")) == canonical(JOINED)
+    lines = ["Sort [s#20L ASC NULLS FIRST], true"]
+    lines += [("   " + line if i else "+- " + line) for i, line in enumerate(GROUPED.splitlines())]
+    assert canonical("\n".join(lines)) == canonical(GROUPED)
+
+
+DIFFERENT = {
+    "another table": (GROUPED, GROUPED.replace("default.t", "default.u")),
+    "another constant": (GROUPED, GROUPED.replace("> 1", "> 2")),
+    "another comparison": (GROUPED, GROUPED.replace("> 1", ">= 1")),
+    "another aggregate": (GROUPED, GROUPED.replace("sum(", "max(")),
+    "another key": (GROUPED, GROUPED.replace("Aggregate [k#10L], [k#10L,", "Aggregate [v#11L], [v#11L,")),
+    "columns in another order": (
+        GROUPED,
+        GROUPED.replace("[k#10L, sum(v#11L) AS s#20L]", "[sum(v#11L) AS s#20L, k#10L]"),
+    ),
+    "picked columns in another order": (JOINED, JOINED.replace("[v#2, x#6]", "[x#6, v#2]")),
+    "another column": (GROUPED, GROUPED.replace("sum(v#11L)", "sum(w#12)")),
+    "join condition": (JOINED, JOINED.replace("k#1L = k#5L", "k#1L = x#6")),
+    "join kind": (JOINED, JOINED.replace("Join Inner", "Join LeftOuter")),
+    "no join condition": (JOINED, JOINED.replace("Join Inner, (k#1L = k#5L)", "Join Inner")),
+    "sides of a join": (
+        JOINED,
+        """\
+Project [v#2, x#6]
++- Join Inner, (k#1L = k#5L)
+   :- Filter isnotnull(k#5L)
+   :  +- Relation default.b[k#5L,x#6] parquet
+   +- Filter isnotnull(k#1L)
+      +- Relation default.a[k#1L,v#2] parquet
+""",
+    ),
+    "direction within a join of a table with itself": (WITH_ITSELF, WITH_ITSELF.replace("k#1L < k#5L", "k#5L < k#1L")),
+    "side shown of a join of a table with itself": (WITH_ITSELF, WITH_ITSELF.replace("[v#2, v#6]", "[v#6, v#2]")),
+    "order of columns under a union": (UNITED, UNITED.replace("[a#5L, b#6L]", "[b#6L, a#5L]")),
+    "column under a union": (UNITED, UNITED.replace("[a#5L, b#6L]", "[a#5L, c#7L]")),
+    "sort of a part": (
+        f"Sort [k#10L ASC NULLS FIRST], false\n+- {GROUPED.splitlines()[-1].strip(' +-')}",
+        GROUPED.splitlines()[-1].strip(" +-"),
+    ),
+    "a limit": (f"GlobalLimit 3\n+- {GROUPED.splitlines()[-1].strip(' +-')}", GROUPED.splitlines()[-1].strip(" +-")),
+}
+
+
+@pytest.mark.parametrize(("one", "other"), DIFFERENT.values(), ids=DIFFERENT.keys())
+def test_what_matters(one: str, other: str) -> None:
+    assert one != other
+    assert canonical(one) != canonical(other)
+
+
+FIELD = """\
+Aggregate [x#7], [x#7, count(1) AS n#9L]
++- Project [s#3.x AS x#7]
+   +- Relation default.t[k#1L,s#3,q#4] parquet
+"""
+
+
+@pytest.mark.xfail(strict=True, reason="an expression that begins with a column is taken for the column itself")
+@pytest.mark.parametrize("other", ["s#3.y", "s#3[0]", "s#3 IN (1,2)", "q#4.x"])
+def test_expressions_that_begin_with_a_column_matter(other: str) -> None:
+    assert canonical(FIELD.replace("s#3.x AS", f"{other} AS")) != canonical(FIELD)
+
+
+def test_plan_is_found_in_what_explain_prints() -> None:
+    explained = f"== Parsed Logical Plan ==\nx\n\n== Optimized Logical Plan ==\n{GROUPED}\n== Physical Plan ==\ny\n"
+    assert optimized_plan(explained) == canonical(GROUPED)
