@@ -1,0 +1,580 @@
+"""Writes the parts of the documentation that code can tell: the support table, change rules, generated SQL.
+
+    python tools/docs.py           rewrite every generated block in README.md and docs/
+    python tools/docs.py --check   change nothing, fail if a block is out of date
+
+A block stands between `<!-- NAME:begin -->` and `<!-- NAME:end -->`; BLOCKS below says what is in it. Everything is
+found by asking the code: each row of the support table is a query that is bound here, and each page of
+docs/operators shows what `changes.maintenance` makes of its example. No Spark is needed.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from viewkeeper.algebra import types
+from viewkeeper.algebra.aggregates import (
+    ADDITIVE,
+    EXTREMES,
+    REPEATABLE,
+    SYNONYMS,
+    WIDEST_AVERAGE,
+    WIDEST_WEIGHTED_DECIMAL,
+    why_not_additive,
+)
+from viewkeeper.algebra.display import show
+from viewkeeper.algebra.node import walk
+from viewkeeper.algebra.reasons import Reason
+from viewkeeper.algebra.relations import Aggregate, Field, Item, Measure, Project, Relation, Scan, Union, Values
+from viewkeeper.algebra.relations import Filter as Filtered
+from viewkeeper.algebra.relations import Join as Joined
+from viewkeeper.algebra.scalars import Cast, Column, Scalar
+from viewkeeper.changes import propagate, refresh
+from viewkeeper.changes.refresh import Maintenance, MergeBag, MergeGroups, maintenance
+from viewkeeper.changes.stored import KeptGroups, StoredForm, stored_form, why_not_maintainable
+from viewkeeper.changes.weights import ChangeKind
+from viewkeeper.errors import SqlError
+from viewkeeper.runtime import install
+from viewkeeper.sql.bind import Bound, bind
+from viewkeeper.sql.catalog import DeltaTable, Source, Unmaintainable
+from viewkeeper.sql.functions import AGGREGATES, CLOCK, GENERATORS, RANDOM, SESSION, WINDOW_ONLY
+from viewkeeper.sql.parse import parse_query
+from viewkeeper.sql.unparse import unparse
+from viewkeeper.store.changes import Feed, Files, SourceChange
+from viewkeeper.store.leaves import Pin, PinnedLeaves
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# ------------------------------------------------------------------ a small warehouse that is not there
+
+TABLES: dict[str, tuple[tuple[str, str], ...]] = {
+    "sales": (
+        ("id", "bigint"),
+        ("day", "date"),
+        ("store", "int"),
+        ("price", "decimal(10,2)"),
+        ("weight", "double"),
+        ("note", "string"),
+        ("tags", "array<string>"),
+    ),
+    "returns": (("id", "bigint"), ("day", "date"), ("store", "int"), ("price", "decimal(10,2)")),
+    "stores": (("id", "int"), ("city", "string")),
+}
+OLD, NEW = 7, 9  # the versions an example refresh goes from and to
+
+
+class ExampleTables:
+    """The catalog of the examples; any other table is one without a history."""
+
+    def resolve(self, parts: tuple[str, ...]) -> Source:
+        name = parts[-1].lower()
+        if name in TABLES:
+            return DeltaTable(name, TABLES[name])
+        return Unmaintainable(name, "not a Delta table, so there is no history of its changes", (("x", "int"),))
+
+
+def reading(query: str, output: tuple[str, ...]) -> Relation | Reason:
+    """The query as typed algebra, or why it is not maintained."""
+    try:
+        bound = bind(parse_query(query), ExampleTables(), output)
+    except SqlError as error:
+        return Reason("this query", f"its text cannot be read: {error.message}", error.position)
+    if not isinstance(bound, Bound):
+        return bound
+    relation = typed(bound.relation)
+    return why_not_maintainable(stored_form(relation, "__vk_v")) or relation
+
+
+def typed(rel: Relation) -> Relation:
+    """The relation with the types Spark would give, as far as the examples need them."""
+    match rel:
+        case Filtered(input, predicate):
+            return Filtered(typed(input), predicate)
+        case Project(input, items):
+            below = typed(input)
+            known = {f.name: f.type for f in below.schema}
+            return Project(below, tuple(Item(i.name, i.value, _type_of(i.value, known)) for i in items))
+        case Joined(left, right, kind, condition):
+            return Joined(typed(left), typed(right), kind, condition)
+        case Union(inputs):
+            return Union(tuple(map(typed, inputs)))
+        case Aggregate(input, group_by, measures):
+            below = typed(input)
+            known = {f.name: f.type for f in below.schema}
+            return Aggregate(below, group_by, tuple(_typed_measure(m, known) for m in measures))
+        case Values(fields, rows):
+            return Values(tuple(Field(f.name, "int") for f in fields), rows)
+        case _:
+            return rel
+
+
+def _type_of(value: Scalar, known: Mapping[str, str]) -> str:
+    match value:
+        case Column(name):
+            return known[name]
+        case Cast(_, type_):
+            return type_.lower()
+        case _:
+            return types.UNKNOWN
+
+
+def _typed_measure(measure: Measure, known: Mapping[str, str]) -> Measure:
+    argument = known[measure.args[0]] if measure.args else None
+    parts = types.decimal_parts(argument or "")
+    match measure.function:
+        case "min" | "max":
+            type_ = argument or types.UNKNOWN
+        case "sum" if parts:
+            type_ = types.decimal(parts[0] + 10, parts[1])
+        case "avg" if parts:
+            type_ = types.decimal(parts[0] + 4, parts[1] + 4)
+        case "count" | "count_if" | "approx_count_distinct":
+            type_ = types.BIGINT
+        case "sum" if argument in types.INTEGRAL:
+            type_ = types.BIGINT
+        case _:
+            type_ = "double"
+    return Measure(measure.name, measure.function, measure.args, type_, measure.distinct, measure.where)
+
+
+# ------------------------------------------------------------------ the support table
+
+
+@dataclass(frozen=True)
+class Construct:
+    """Something a definition can hold, a query that holds it, and what is said of it if it is maintained.
+
+    `how` is empty where the construct is not maintained; the reason then comes from the code.
+    """
+
+    name: str
+    query: str
+    page: str
+    how: str = ""
+    columns: int = 1
+
+    @property
+    def verdict(self) -> Relation | Reason:
+        return reading(self.query, tuple(f"c{i + 1}" for i in range(self.columns)))
+
+
+OPERATORS = "docs/operators"
+DEFINITIONS = "docs/definitions.md#what-is-recomputed"
+_DIGITS = f"decimals of up to {WIDEST_WEIGHTED_DECIMAL} digits (`avg`: {WIDEST_AVERAGE})"
+
+CONSTRUCTS = (
+    Construct("Delta tables", "SELECT id FROM sales", f"{OPERATORS}/scan.md", "changed rows, from feed or files"),
+    Construct(
+        "subqueries in `FROM`, CTEs",
+        "WITH a AS (SELECT id FROM sales) SELECT id FROM (SELECT id FROM a)",
+        f"{OPERATORS}/scan.md",
+        "as if written in place",
+    ),
+    Construct(
+        "`VALUES`, constants",
+        "SELECT * FROM VALUES (1), (2) AS v(x) UNION ALL SELECT 3",
+        f"{OPERATORS}/values.md",
+        "never change",
+    ),
+    Construct("`WHERE`", "SELECT id FROM sales WHERE price > 10", f"{OPERATORS}/filter.md", "changed rows, filtered"),
+    Construct(
+        "expressions over one row",
+        "SELECT CASE WHEN upper(note) LIKE 'A%' THEN price END FROM sales",
+        f"{OPERATORS}/project.md",
+        "changed rows, computed",
+    ),
+    Construct(
+        "inner and cross joins on any condition, self-joins",
+        "SELECT a.id + s.id FROM sales a JOIN sales b ON a.price < b.price CROSS JOIN stores s",
+        f"{OPERATORS}/join.md",
+        "one term per changed table",
+    ),
+    Construct(
+        "`JOIN … USING`, `NATURAL JOIN`",
+        "SELECT t.city FROM sales s JOIN stores t USING (id)",
+        f"{OPERATORS}/join.md",
+        "as the inner join it stands for; shared columns need a table's name",
+    ),
+    Construct(
+        "`UNION ALL`",
+        "SELECT id FROM sales UNION ALL SELECT id FROM returns",
+        f"{OPERATORS}/union.md",
+        "changed rows of each input",
+    ),
+    Construct(
+        "`DISTINCT`, `UNION`",
+        "SELECT DISTINCT id FROM (SELECT id FROM sales UNION SELECT id FROM returns)",
+        f"{OPERATORS}/distinct.md",
+        "copies counted per row",
+    ),
+    Construct(
+        "`GROUP BY`, also `ALL` and ordinals",
+        "SELECT store FROM sales GROUP BY ALL",
+        f"{OPERATORS}/aggregate.md",
+        "one kept row per group",
+    ),
+    Construct("no `GROUP BY`", "SELECT count(*) FROM sales", f"{OPERATORS}/aggregate.md", "one row, always there"),
+    Construct(
+        "`HAVING`, expressions over aggregates",
+        "SELECT store FROM sales GROUP BY store HAVING sum(price) / 2 > 1",
+        f"{OPERATORS}/aggregate.md",
+        "computed when the view is read",
+    ),
+    Construct(
+        "`count`, `sum`, `avg`, with `FILTER`",
+        "SELECT sum(price) FILTER (WHERE store = 1) FROM sales",
+        f"{OPERATORS}/aggregate.md",
+        f"added up from changes: integers, {_DIGITS}",
+    ),
+    Construct(
+        "`sum`, `avg` of `float`, `double`, longer decimals",
+        "SELECT store, sum(weight) FROM sales GROUP BY store",
+        f"{OPERATORS}/aggregate.md",
+        "touched groups computed afresh",
+        2,
+    ),
+    Construct(
+        "`min`, `max`",
+        "SELECT min(price) FROM sales",
+        f"{OPERATORS}/aggregate.md",
+        "merged where rows only came; else touched groups computed afresh",
+    ),
+    Construct(
+        "aggregates with `DISTINCT`",
+        "SELECT count(DISTINCT store) FROM sales",
+        f"{OPERATORS}/aggregate.md",
+        "touched groups computed afresh",
+    ),
+    Construct(
+        f"{len(REPEATABLE - ADDITIVE - EXTREMES)} more aggregates (`stddev`, `median`, `count_if` …)",
+        "SELECT stddev(price) FROM sales",
+        f"{OPERATORS}/aggregate.md",
+        "touched groups computed afresh",
+    ),
+    Construct(
+        "an aggregate below another operator",
+        "SELECT max(n) FROM (SELECT count(*) AS n FROM sales GROUP BY store)",
+        f"{OPERATORS}/aggregate.md",
+        "touched groups, before and after",
+    ),
+    Construct(
+        "a `float` or `double` aggregate below another operator",
+        "SELECT max(n) FROM (SELECT sum(weight) AS n FROM sales GROUP BY store)",
+        f"{OPERATORS}/aggregate.md",
+    ),
+    Construct(
+        "`ORDER BY` without `LIMIT`",
+        "SELECT id FROM sales ORDER BY id",
+        "docs/definitions.md#clauses-of-the-query",
+        "ignored: a table has no order",
+    ),
+    Construct("outer joins", "SELECT a.id FROM sales a LEFT JOIN stores s ON a.store = s.id", DEFINITIONS),
+    Construct("semi and anti joins", "SELECT a.id FROM sales a LEFT ANTI JOIN stores s ON a.store = s.id", DEFINITIONS),
+    Construct("subqueries in expressions", "SELECT id FROM sales WHERE EXISTS (SELECT 1 FROM stores)", DEFINITIONS),
+    Construct("`IN (SELECT …)`", "SELECT id FROM sales WHERE id IN (SELECT id FROM stores)", DEFINITIONS),
+    Construct("`EXCEPT`, `INTERSECT`", "SELECT id FROM sales EXCEPT SELECT id FROM returns", DEFINITIONS),
+    Construct("window functions, `WINDOW`", "SELECT rank() OVER (ORDER BY price) FROM sales", DEFINITIONS),
+    Construct("`QUALIFY`", "SELECT id FROM sales QUALIFY rank() OVER (ORDER BY id) = 1", DEFINITIONS),
+    Construct("`LIMIT`", "SELECT id FROM sales ORDER BY id LIMIT 3", DEFINITIONS),
+    Construct("`OFFSET`", "SELECT id FROM sales OFFSET 3", DEFINITIONS),
+    Construct("`SORT BY`, `CLUSTER BY`, `DISTRIBUTE BY`", "SELECT id FROM sales SORT BY id", DEFINITIONS),
+    Construct("`ROLLUP`, `CUBE`", "SELECT count(*) FROM sales GROUP BY store WITH ROLLUP", DEFINITIONS),
+    Construct("`GROUPING SETS`", "SELECT count(*) FROM sales GROUP BY store GROUPING SETS ((store), ())", DEFINITIONS),
+    Construct("ordered and collecting aggregates", "SELECT collect_list(id) FROM sales", DEFINITIONS),
+    Construct("`explode` and other generators", "SELECT explode(tags) FROM sales", DEFINITIONS),
+    Construct("`LATERAL VIEW`", "SELECT x FROM sales LATERAL VIEW explode(tags) e AS x", DEFINITIONS),
+    Construct("`window()`, `session_window()`", "SELECT window(day, '1 day') FROM sales", DEFINITIONS),
+    Construct("`PIVOT`, `UNPIVOT`", "SELECT * FROM sales PIVOT (sum(price) FOR store IN (1, 2))", DEFINITIONS),
+    Construct("`TABLESAMPLE`", "SELECT id FROM sales TABLESAMPLE (10 PERCENT)", DEFINITIONS),
+    Construct("`VERSION AS OF`", "SELECT id FROM sales VERSION AS OF 0", DEFINITIONS),
+    Construct("table functions", "SELECT id FROM range(5)", DEFINITIONS),
+    Construct(
+        "`WITH RECURSIVE`",
+        "WITH RECURSIVE r AS (SELECT 1 AS x UNION ALL SELECT x + 1 FROM r WHERE x < 5) SELECT x FROM r",
+        DEFINITIONS,
+    ),
+    Construct("`rand()`, `uuid()` …", "SELECT rand() FROM sales", DEFINITIONS),
+    Construct("`current_date()`, `now()` …", "SELECT now() FROM sales", DEFINITIONS),
+    Construct("`current_user()`, `current_timezone()` …", "SELECT current_user() FROM sales", DEFINITIONS),
+    Construct("sources that are not Delta tables", "SELECT x FROM elsewhere", DEFINITIONS),
+)
+
+
+def support() -> str:
+    """The support table of the README; what is recomputed for the same reason shares a row."""
+    rows = ["| SQL | How it is kept | Page |", "|---|---|---|"]
+    recomputed: dict[tuple[str, str], list[str]] = {}
+    for construct in CONSTRUCTS:
+        verdict = construct.verdict
+        if isinstance(verdict, Reason):
+            recomputed.setdefault((verdict.why, construct.page), []).append(construct.name)
+        else:
+            rows.append(f"| {construct.name} | {construct.how} | {_link(construct.page)} |")
+    for (why, page), names in recomputed.items():
+        rows.append(f"| {', '.join(names)} | recomputed: {why} | {_link(page)} |")
+    return "\n".join(rows)
+
+
+def reasons() -> str:
+    """What Viewkeeper says of each construct that leads to a recompute."""
+    rows = ["| Construct | Example | Reason given |", "|---|---|---|"]
+    for construct in CONSTRUCTS:
+        if isinstance(verdict := construct.verdict, Reason):
+            rows.append(f"| {construct.name} | `{construct.query}` | {verdict.construct}: {verdict.why} |")
+    return "\n".join(rows)
+
+
+def _link(page: str) -> str:
+    return f"[{page.rsplit('/', 1)[-1].split('.md', maxsplit=1)[0]}]({page})"
+
+
+def functions() -> str:
+    """Functions by name, and why a view that uses them is recomputed."""
+    afresh = REPEATABLE - ADDITIVE - EXTREMES
+    rows = (
+        ("Aggregates added up from changes", ADDITIVE | {k for k, v in SYNONYMS.items() if v in ADDITIVE}),
+        ("Aggregates merged from inserts", EXTREMES),
+        ("Aggregates whose touched groups are computed afresh", afresh),
+        ("Aggregates that lead to a recompute", AGGREGATES - REPEATABLE - set(SYNONYMS)),
+        ("Rows from rows: recompute", GENERATORS),
+        ("Window functions: recompute", WINDOW_ONLY),
+        ("Another value each time: recompute", RANDOM),
+        ("The clock: recompute", CLOCK),
+        ("The session: recompute", SESSION),
+    )
+    return "\n\n".join(f"**{title}.** {', '.join(f'`{name}`' for name in sorted(found))}" for title, found in rows)
+
+
+def additive_limits() -> str:
+    """Which aggregates are not added up from changes, by the type of their argument, and why."""
+    cases = (
+        ("sum", "decimal(28,2)", False),
+        ("avg", "decimal(24,2)", False),
+        ("sum", "double", False),
+        ("avg", "float", False),
+        ("count", "int", True),
+        ("max", "int", False),
+        ("stddev", "int", False),
+    )
+    rows = ["| Aggregate | Why its touched groups are computed afresh |", "|---|---|"]
+    for function, type_, distinct in cases:
+        shown = f"{function}(DISTINCT x)" if distinct else f"{function}(x)"
+        rows.append(f"| `{shown}`, x {type_} | {why_not_additive(function, type_, distinct)} |")
+    return "\n".join(rows)
+
+
+# ------------------------------------------------------------------ the operators' pages
+
+
+@dataclass(frozen=True)
+class Example:
+    """A definition, and the changes of its sources that a page shows it under."""
+
+    query: str
+    output: tuple[str, ...]
+    rule: Callable[..., object]
+    changed: Mapping[str, ChangeKind] = field(default_factory=lambda: {"sales": "any"})
+    without_feed: bool = False
+
+    @property
+    def relation(self) -> Relation:
+        found = reading(self.query, self.output)
+        assert not isinstance(found, Reason), f"{self.query}: {found}"
+        return found
+
+    @property
+    def form(self) -> StoredForm:
+        return stored_form(self.relation, "__vk_v")
+
+    @property
+    def maintenance(self) -> Maintenance:
+        return maintenance(self.form.kept, self.changed)
+
+    @property
+    def leaves(self) -> PinnedLeaves:
+        tables = {n.table for n in walk(self.relation) if isinstance(n, Scan)}
+        return PinnedLeaves({t: Pin(OLD, NEW if t in self.changed else OLD, self._change(t)) for t in tables})
+
+    def _change(self, table: str) -> SourceChange:
+        appended = self.changed.get(table) == "appended"
+        if self.without_feed:
+            removed = () if appended else ("part-00000-1c9e.parquet",)
+            return Files(("part-00000-8b07.parquet",), removed, appended, 2)
+        return Feed(OLD + 1, NEW, appended, 2)
+
+
+EXAMPLES = {
+    "scan": Example("SELECT day, price FROM sales", ("day", "price"), propagate._scan),
+    "scan-appended": Example(
+        "SELECT day, price FROM sales", ("day", "price"), propagate._scan, changed={"sales": "appended"}
+    ),
+    "scan-files": Example("SELECT day, price FROM sales", ("day", "price"), propagate._scan, without_feed=True),
+    "values": Example(
+        "SELECT store, price FROM sales\nUNION ALL\nSELECT x, y FROM VALUES (1, 0.00), (2, 0.00) AS v(x, y)",
+        ("store", "price"),
+        propagate.change,
+    ),
+    "filter": Example("SELECT id, price FROM sales\nWHERE price > 10", ("id", "price"), propagate._filter),
+    "project": Example("SELECT id, price * 2 AS twice FROM sales", ("id", "twice"), propagate._project),
+    "join": Example(
+        "SELECT s.id, s.price, t.city\nFROM sales s JOIN stores t ON s.store = t.id",
+        ("id", "price", "city"),
+        propagate._join,
+        changed={"sales": "any", "stores": "any"},
+    ),
+    "join-one": Example(
+        "SELECT s.id, s.price, t.city\nFROM sales s JOIN stores t ON s.store = t.id",
+        ("id", "price", "city"),
+        propagate._join,
+    ),
+    "union": Example(
+        "SELECT day, price FROM sales\nUNION ALL\nSELECT day, -price FROM returns",
+        ("day", "price"),
+        propagate._union,
+        changed={"sales": "any", "returns": "appended"},
+    ),
+    "aggregate": Example(
+        "SELECT store, count(*) AS n, sum(price) AS revenue, avg(price) AS mean\nFROM sales GROUP BY store",
+        ("store", "n", "revenue", "mean"),
+        refresh._summed,
+    ),
+    "aggregate-afresh": Example(
+        "SELECT store, max(price) AS dearest FROM sales GROUP BY store", ("store", "dearest"), refresh._recomputed
+    ),
+    "aggregate-inserts": Example(
+        "SELECT store, max(price) AS dearest FROM sales GROUP BY store",
+        ("store", "dearest"),
+        refresh._summed,
+        changed={"sales": "appended"},
+    ),
+    "aggregate-inner": Example(
+        "SELECT t.city, d.revenue\n"
+        "FROM (SELECT store, sum(price) AS revenue FROM sales GROUP BY store) d\n"
+        "JOIN stores t ON t.id = d.store",
+        ("city", "revenue"),
+        propagate._aggregate,
+    ),
+    "distinct": Example("SELECT DISTINCT store FROM sales", ("store",), refresh._summed),
+}
+
+
+def example(name: str) -> str:
+    return _sql(EXAMPLES[name].query)
+
+
+def algebra(name: str) -> str:
+    return f"```text\n{show(EXAMPLES[name].relation)}\n```"
+
+
+def rule(name: str) -> str:
+    """The equation, as the rule's own docstring gives it."""
+    return f"```text\n{inspect.getdoc(EXAMPLES[name].rule)}\n```"
+
+
+def change(name: str) -> str:
+    shown = EXAMPLES[name]
+    return _sql(unparse(shown.maintenance.change, shown.leaves))
+
+
+def kept(name: str) -> str:
+    """The columns of the backing table, with what is done to each."""
+    form = EXAMPLES[name].form
+    assert isinstance(form.kept, KeptGroups)
+    words = {"add": "added up", "least": "LEAST", "greatest": "GREATEST", "fresh": "computed afresh"}
+    rows = ["| Kept column | Holds | A change is |", "|---|---|---|"]
+    rows += [f"| `{k}` | the group | its key |" for k in form.kept.key]
+    for state in form.kept.states:
+        measure = state.measure
+        holds = f"{measure.function}({', '.join(_arguments(form.kept, measure)) or '*'})"
+        rows.append(f"| `{state.name}` | `{holds}` | {words[state.merge]} |")
+    return "\n".join(rows)
+
+
+def _arguments(form: KeptGroups, measure: Measure) -> Iterator[str]:
+    """The argument columns by the names they have in the source."""
+    assert isinstance(form.input, Project)
+    given = {i.name: i.value for i in form.input.items}
+    for name in measure.args:
+        value = given[name]
+        yield value.name if isinstance(value, Column) else name
+
+
+def readers(name: str) -> str:
+    return _sql(unparse(EXAMPLES[name].form.public))
+
+
+def installed(name: str, way: str) -> str:
+    """The statement that puts the example's change into the view's table."""
+    shown = EXAMPLES[name]
+    match shown.maintenance.merge:
+        case MergeBag() as merge if way == "append":
+            return _sql(install.append_bag("__vk_v", merge))
+        case MergeBag() as merge if way == "rewrite":
+            return _sql(install.rewrite_bag("__vk_v", 4, merge))
+        case MergeBag() as merge:
+            return _sql(install.merge_bag("__vk_v", 4, merge))
+        case MergeGroups() as groups if way == "rewrite":
+            change_sql = unparse(shown.maintenance.change, shown.leaves)
+            return _sql(install.merged_groups("__vk_v", 4, groups, change_sql))
+        case MergeGroups() as groups:
+            return _sql(install.merge_groups("__vk_v", groups))
+
+
+def _sql(text: str) -> str:
+    return f"```sql\n{text}\n```"
+
+
+# ------------------------------------------------------------------ blocks
+
+BLOCKS: dict[str, Callable[[], str]] = {
+    "support": support,
+    "reasons": reasons,
+    "functions": functions,
+    "additive-limits": additive_limits,
+    "install-append": lambda: installed("filter", "append"),
+    "install-rewrite": lambda: installed("filter", "rewrite"),
+    "install-merge": lambda: installed("filter", "merge"),
+    "install-merge-groups": lambda: installed("aggregate", "merge"),
+    "install-rewrite-groups": lambda: installed("distinct", "rewrite"),
+    "aggregate-kept": lambda: kept("aggregate"),
+    "aggregate-readers": lambda: readers("aggregate"),
+    "distinct-kept": lambda: kept("distinct"),
+    "distinct-readers": lambda: readers("distinct"),
+}
+for _name in EXAMPLES:
+    for _part in (example, algebra, rule, change):
+        BLOCKS[f"{_name}-{_part.__name__}"] = lambda name=_name, part=_part: part(name)  # type: ignore[misc]
+
+_BLOCK = re.compile(r"(<!-- ([\w-]+):begin -->\n).*?(<!-- \2:end -->)", re.DOTALL)
+
+
+def documents() -> list[Path]:
+    return sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+
+
+def regenerate(text: str) -> str:
+    """The text of a page with every block as the code would have it now."""
+    return _BLOCK.sub(lambda m: f"{m[1]}{BLOCKS[m[2]]()}\n{m[3]}", text)
+
+
+def main(arguments: list[str]) -> int:
+    stale = []
+    for page in documents():
+        text = page.read_text("utf-8")
+        fresh = regenerate(text)
+        if fresh != text:
+            stale.append(page.relative_to(ROOT).as_posix())
+            if "--check" not in arguments:
+                page.write_text(fresh, "utf-8")
+    word = "out of date" if "--check" in arguments else "rewritten"
+    print("\n".join(f"{name}: {word}" for name in stale) or "docs: up to date")
+    return 1 if stale and "--check" in arguments else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
