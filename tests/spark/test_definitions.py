@@ -33,7 +33,7 @@ def sales(wh: Warehouse) -> Warehouse:
 def test_all_clauses_in_any_order(sales: Warehouse) -> None:
     sales.sql("""
         CREATE OR REPLACE MATERIALIZED VIEW daily (`Day` COMMENT 'the day', revenue, `n of sales`)
-        TBLPROPERTIES ('owner' = 'me', delta.logRetentionDuration = 'interval 60 days')
+        TBLPROPERTIES ('team' = 'sales', delta.logRetentionDuration = 'interval 60 days')
         REFRESH POLICY INCREMENTAL STRICT
         CLUSTER BY (`Day`)
         COMMENT 'it''s daily'
@@ -44,7 +44,7 @@ def test_all_clauses_in_any_order(sales: Warehouse) -> None:
     comments = {r["col_name"]: r["comment"] for r in sales.spark.sql("DESCRIBE daily").collect()}
     assert comments["Day"] == "the day"
     properties = {r["key"]: r["value"] for r in sales.spark.sql("SHOW TBLPROPERTIES __vk_daily").collect()}
-    assert properties["owner"] == "me"
+    assert properties["team"] == "sales"
     run(sales, "INSERT INTO sales VALUES (DATE'2024-01-03', 2, NULL)")
     sales.sql("REFRESH MATERIALIZED VIEW daily")
     assert_right(sales, "daily")

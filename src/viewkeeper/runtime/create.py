@@ -63,9 +63,9 @@ class Creator:
         except PySparkException as error:
             if error.getCondition() in ("DIVIDE_BY_ZERO", "ARITHMETIC_OVERFLOW", "CAST_INVALID_INPUT"):
                 raise sql_error(error) from error
-            raise translate(error, view) from error
+            raise translate(error, view, "created") from error
         except Py4JJavaError as error:
-            raise translate(error, view) from error
+            raise translate(error, view, "created") from error
         self.show(view)
 
     def show(self, view: View) -> None:

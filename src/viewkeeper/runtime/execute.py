@@ -279,7 +279,8 @@ def _translated(view: View) -> Iterator[None]:
         raise translate(error, view) from error
 
 
-def translate(error: Exception, view: View) -> Exception:
+def translate(error: Exception, view: View, done: str = "refreshed") -> Exception:
+    """Our error for Spark's: what was to be `done` to the view, and why it was not."""
     text = str(error)
     if any(word in text for word in _CONFLICT):
         return ConflictError(f"{view.name} was changed by another process at the same time; nothing was applied")
@@ -289,7 +290,7 @@ def translate(error: Exception, view: View) -> Exception:
         return SourceError(f"a table that {view.name} needs is gone: {_first_line(text)}")
     if "Permission denied" in text or "Read-only file system" in text or "Mkdirs failed" in text:
         return StorageError(f"{view.name} cannot be written: {_first_line(text)}", hint="is the warehouse read-only?")
-    return ViewkeeperError(f"{view.name} was not refreshed: {_first_line(text)}")
+    return ViewkeeperError(f"{view.name} was not {done}: {_first_line(text)}")
 
 
 def _first_line(text: str) -> str:
