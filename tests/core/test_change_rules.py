@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from viewkeeper.algebra.display import show
@@ -34,6 +34,7 @@ from viewkeeper.testing.strategies import Shape, changing_relations, changing_vi
 pytestmark = pytest.mark.core
 
 BACKING = "__vk_v"
+FEWER = settings().max_examples // 3  # where one example does the work of several
 EVERYTHING: Changed = dict.fromkeys(SCHEMAS, "any")
 Case = tuple[Relation, History]
 
@@ -164,6 +165,7 @@ def test_refresh_after_appends(case: Case) -> None:
     assert refreshed(kept, evaluate(was(kept.content), tables), history, 0, 1) == evaluate(kept.content, tables)
 
 
+@settings(max_examples=FEWER)
 @given(changing_views(steps=3))
 def test_one_refresh_is_as_good_as_three(case: Case) -> None:
     definition, history = case

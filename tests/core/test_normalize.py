@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from viewkeeper.algebra.codec import decode, encode
@@ -86,6 +86,7 @@ def test_codec_round_trip(rel: Relation) -> None:
     assert decode(json.loads(json.dumps(encode(rel)))) == rel
 
 
+@settings(max_examples=settings().max_examples // 3)
 @given(relations())
 def test_codec_round_trip_of_changes(rel: Relation) -> None:
     delta = change(rel, dict.fromkeys(SCHEMAS, "any"))
