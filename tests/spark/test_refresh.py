@@ -14,6 +14,7 @@ VIEWS = {
     "joined": """SELECT s.id, c.name, s.price FROM sales s JOIN customers c ON s.customer = c.id
                  WHERE c.segment <> 'X'""",
     "theta": "SELECT a.id AS l, b.id AS r FROM sales a CROSS JOIN sales b WHERE a.price < b.price AND a.customer = b.customer",
+    "shared": "SELECT id, s.price, c.name FROM sales s JOIN customers c USING (id) WHERE id + 0 < 3",
     "stacked": "SELECT customer, price FROM sales UNION ALL SELECT id, CAST(id AS DECIMAL(10,2)) FROM customers",
     "segments": "SELECT DISTINCT segment, name IS NULL AS anonymous FROM customers",
     "totals": """SELECT c.segment, count(*) AS n, count(s.note) AS notes, sum(s.price) AS total, avg(s.price) AS mean,

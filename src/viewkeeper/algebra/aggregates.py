@@ -24,7 +24,7 @@ SYNONYMS = {"mean": "avg"}
 # A decimal of more digits than this times a weight of ten digits would not fit in 38.
 WIDEST_WEIGHTED_DECIMAL = 27
 # avg's rounding is corrected exactly up to this many digits (changes/stored.py).
-WIDEST_AVERAGE = 23
+WIDEST_AVERAGE = 18
 
 
 def why_not_additive(function: str, argument_type: str | None, distinct: bool) -> str | None:

@@ -67,6 +67,10 @@ def to_scalar(tree: exp.Expr, names: Names, replaced: Mapping[str, str] | None =
     match tree:
         case exp.Column():
             return Column(_resolve(tree, names))
+        case exp.Coalesce():
+            # Calls people write stay calls by name; this one stands for a column that USING shares, and in an
+            # inner join both sides have the same value.
+            return to_scalar(tree.this, names, replaced)
         case exp.Paren() | exp.Alias():
             return to_scalar(tree.this, names, replaced)
         case exp.Literal() | exp.Boolean() | exp.Null() | exp.Var():
@@ -123,7 +127,7 @@ def _verbatim(tree: exp.Expr, names: Names, replaced: Mapping[str, str] | None) 
 
 
 def _is_hole(node: exp.Expr, replaced: Mapping[str, str] | None) -> bool:
-    return isinstance(node, exp.Column) or bool(replaced and generate(node) in replaced)
+    return isinstance(node, exp.Column | exp.Coalesce) or bool(replaced and generate(node) in replaced)
 
 
 def _check(tree: exp.Expr) -> None:
