@@ -9,8 +9,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from viewkeeper.algebra.display import show
+from viewkeeper.algebra.node import walk
 from viewkeeper.algebra.relations import (
     WEIGHT,
+    Aggregate,
     Changes,
     Filter,
     Join,
@@ -106,6 +108,18 @@ def test_net_change_has_each_row_once(history: History, table: str, width: int) 
     changes, tables = Changes(table, columns), history.between(0, 2)
     expected = weigh(evaluate(changes, tables), names(changes))
     assert evaluate(net(changes), tables) == Bag((*row, weight) for row, weight in expected.items())
+
+
+@given(changing_relations())
+def test_tables_and_groups_change_by_net_rows(case: Case) -> None:
+    """Nothing that comes and goes, such as updates of columns nobody reads, is carried on."""
+    rel, history = case
+    tables = history.between(0, 1)
+    for part in walk(rel):
+        if isinstance(part, (Scan, Aggregate)):
+            delta = change(part, EVERYTHING)
+            net_rows = signed(delta, tables)
+            assert evaluate(delta, tables) == Bag((*row, weight) for row, weight in net_rows.items())
 
 
 def test_change_of_an_outer_join_is_refused() -> None:

@@ -1,0 +1,1 @@
+"""For tests: a reference interpreter of the algebra, strategies for views and histories, worked examples."""
