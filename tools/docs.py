@@ -197,9 +197,10 @@ CONSTRUCTS = (
     ),
     Construct(
         "`JOIN … USING`, `NATURAL JOIN`",
-        "SELECT t.city FROM sales s JOIN stores t USING (id)",
+        "SELECT id, price, city FROM sales NATURAL JOIN returns JOIN stores USING (id)",
         f"{OPERATORS}/join.md",
-        "as the inner join it stands for; shared columns need a table's name",
+        "as the inner join it stands for",
+        3,
     ),
     Construct(
         "`UNION ALL`",
@@ -354,8 +355,8 @@ def functions() -> str:
 def additive_limits() -> str:
     """Which aggregates are not added up from changes, by the type of their argument, and why."""
     cases = (
-        ("sum", "decimal(28,2)", False),
-        ("avg", "decimal(24,2)", False),
+        ("sum", f"decimal({WIDEST_WEIGHTED_DECIMAL + 1},2)", False),
+        ("avg", f"decimal({WIDEST_AVERAGE + 1},2)", False),
         ("sum", "double", False),
         ("avg", "float", False),
         ("count", "int", True),
