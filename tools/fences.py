@@ -34,8 +34,8 @@ ROOMS["warehouse"] = set(ROOMS)  # all of the above
 ROOMS["viewkeeper"] = {"errors", "settings", "warehouse"}
 ROOMS["project"] = {"errors", "reports", "settings", "sql", "store", "viewkeeper", "warehouse"}
 ROOMS["demo"] = {"errors", "reports", "settings", "viewkeeper", "warehouse"}
-# Of the runtime, the command line uses only what looks at the machine (doctor) and what fetches rows (sql).
-ROOMS["cli"] = ROOMS["demo"] | {"demo", "display", "project", "runtime", "sql"}
+# Of runtime and store, the command line uses only what looks at the machine (doctor) and what fetches rows (sql).
+ROOMS["cli"] = ROOMS["demo"] | {"demo", "display", "project", "runtime", "sql", "store"}
 ROOMS["__main__"] = {"cli"}
 
 # The fenced libraries, by the rooms that may import them.

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 Rows = Sequence[Sequence[object]]
 _WIDTH = 160
@@ -17,16 +18,18 @@ def rich_table(title: str, columns: Sequence[str], rows: Rows, right: frozenset[
     """A table of values; the columns in `right` hold numbers."""
     table = Table(title=title, title_justify="left", title_style="bold", header_style="bold", expand=False)
     for column in columns:
-        table.add_column(column, justify="right" if column in right else "left", overflow="fold")
+        table.add_column(Text(column), justify="right" if column in right else "left", overflow="fold")
     for row in rows:
-        table.add_row(*(cell(value) for value in row))
+        table.add_row(*(Text(cell(value)) for value in row))
     return table
 
 
-def text_table(title: str, columns: Sequence[str], rows: Rows, right: frozenset[str] = frozenset()) -> str:
+def text_table(
+    title: str, columns: Sequence[str], rows: Rows, right: frozenset[str] = frozenset(), width: int = _WIDTH
+) -> str:
     """The same as text, without colours."""
     out = io.StringIO()
-    Console(file=out, width=_WIDTH, no_color=True, highlight=False).print(rich_table(title, columns, rows, right))
+    Console(file=out, width=width, no_color=True, highlight=False).print(rich_table(title, columns, rows, right))
     return out.getvalue().rstrip()
 
 

@@ -67,5 +67,9 @@ class SetupError(ViewkeeperError):
     """Java, Spark or Delta is missing or does not fit."""
 
 
+class ProjectError(ViewkeeperError):
+    """A project's files cannot be read, or do not fit together."""
+
+
 class InternalError(ViewkeeperError):
     """A bug in Viewkeeper: please report it, with the statement that led to it."""

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sized
 from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar
 
 from viewkeeper.display import html_table, text_table
+
+_NO_VIEWS = "There are no materialized views yet."
+
+
+def _count(views: Sized) -> str:
+    return "the view is" if len(views) == 1 else f"all {len(views)} views are"
 
 
 class Report:
@@ -81,8 +87,10 @@ class RefreshReport(Report):
         return [asdict(r) for r in self.records]
 
     def __str__(self) -> str:
-        if self.records and all(r.strategy == "none" and not r.error for r in self.records):
-            return f"Nothing to do: {len(self.records)} views are up to date."
+        if not self.records:
+            return _NO_VIEWS
+        if all(r.reason == "up to date" for r in self.records):
+            return f"Nothing to do: {_count(self.records)} up to date."
         return super().__str__()
 
 
@@ -134,6 +142,13 @@ class PlanReport(Report):
 
     def to_data(self) -> list[dict[str, Any]]:
         return [asdict(s) for s in self.steps]
+
+    def __str__(self) -> str:
+        if not self.steps:
+            return _NO_VIEWS
+        if all(s.reason == "up to date" for s in self.steps):
+            return f"A refresh would do nothing: {_count(self.steps)} up to date."
+        return super().__str__()
 
 
 @dataclass(frozen=True)
@@ -191,7 +206,7 @@ class StatusReport(Report):
         return [asdict(v) for v in self.views]
 
     def __str__(self) -> str:
-        return super().__str__() if self.views else "There are no materialized views yet."
+        return super().__str__() if self.views else _NO_VIEWS
 
 
 @dataclass(frozen=True)
@@ -299,6 +314,9 @@ class AuditReport(Report):
 
     def to_data(self) -> list[dict[str, Any]]:
         return [asdict(a) for a in self.audits]
+
+    def __str__(self) -> str:
+        return super().__str__() if self.audits else _NO_VIEWS
 
 
 @dataclass(frozen=True)

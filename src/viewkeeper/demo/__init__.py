@@ -1,0 +1,1 @@
+"""The demo that `viewkeeper demo` plays."""
