@@ -213,6 +213,7 @@ class Warehouse:
     def refresh(self, *names: str, full: bool = False, progress: Progress = _silent) -> RefreshReport:
         """Bring views up to date: these and the views they read, or all. All see the same source versions."""
         views = self._chosen(names)
+        self._show_missing(views)
         forced = {self.registry.get(split(n)).name for n in names} if full else set()
         versions = self._pinned(views)
         records: list[RefreshRecord] = []
@@ -427,6 +428,14 @@ class Warehouse:
         self.tables.sync()
         if self._spark is not None and isinstance(self.tables, FolderTables):
             self._show_all()
+
+    def _show_missing(self, views: list[View]) -> None:
+        """In a lasting catalog: name a view again whose CREATE was killed before it could."""
+        if self._spark is None or isinstance(self.tables, FolderTables):
+            return
+        for view in views:
+            if not self._spark.catalog.tableExists(view.name):
+                self._creator().show(view)
 
     def _show_all(self) -> None:
         """Spark's local catalog forgets views with the process: tell it of each."""

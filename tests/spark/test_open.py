@@ -43,6 +43,9 @@ def test_three_part_names_and_any_catalog(wh: Warehouse, direct: bool) -> None:
     assert wh.spark.table(f"spark_catalog.{schema}.top").collect()[0]["x"] == 50
     assert [r.strategy for r in own.refresh()] == ["none", "none"]
     assert len(own.history("top")) == 2
+    wh.sql("DROP VIEW top")  # as if CREATE had been killed before naming it
+    own.refresh()
+    assert wh.spark.table("top").count() == 1
     own.drop("sums", cascade=True)
     assert not wh.spark.catalog.tableExists("__vk_sums")
 

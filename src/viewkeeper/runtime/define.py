@@ -19,7 +19,7 @@ from viewkeeper.sql.bind import Bound, bind, table_uses
 from viewkeeper.sql.catalog import DeltaTable, KeptView, Source, Unmaintainable
 from viewkeeper.sql.expressions import Refusal
 from viewkeeper.sql.gate import optimized_plan
-from viewkeeper.sql.parse import parse_query, selects_star
+from viewkeeper.sql.parse import Tree, function_calls, parse_query, selects_star
 from viewkeeper.sql.statements import CreateView
 from viewkeeper.sql.typing import with_types
 from viewkeeper.sql.unparse import unparse
@@ -31,6 +31,7 @@ from viewkeeper.store.views import SourceUse, View
 MEANING = ("spark.sql.session.timeZone", "spark.sql.ansi.enabled", "spark.sql.caseSensitive")
 _PLAN_TABLE = re.compile(r"SubqueryAlias ((?:`[^`]+`|[\w$]+)(?:\.(?:`[^`]+`|[\w$]+)){2})$", re.MULTILINE)
 _RESERVED = "__vk_"
+_builtin: set[str] = set()
 
 
 @dataclass(frozen=True)
@@ -118,8 +119,7 @@ def first_rows(frame: DataFrame, limit: int) -> tuple[list[str], list[tuple[obje
 
 def sql_error(error: PySparkException, start: Position | None = None) -> SqlError:
     """Spark's complaint about a text, in one line, with its position."""
-    message = error.getMessage() if error.getCondition() else str(error)
-    message = (message or str(error)).split("\nSearch path")[0].split(";\n")[0].split("\n\nJVM")[0]
+    message = str(error).split("\nSearch path")[0].split(";\n")[0].split("\n\nJVM")[0]
     found = re.search(r"\(line (\d+), pos (\d+)\)|line (\d+),? pos (\d+)", str(error))
     where = None
     if found:
@@ -165,6 +165,9 @@ def _read(
         tree = parse_query(query)
     except SqlError as error:
         return None, Reason("this query", f"its text cannot be read: {error.message}", error.position)
+    foreign = _own_function(tree, session)
+    if foreign is not None:
+        return None, foreign
     bound = bind(tree, catalog, output)
     if not isinstance(bound, Bound):
         return None, bound
@@ -182,6 +185,20 @@ def _read(
     except PySparkException as error:
         return None, Reason("this query", f"Spark does not accept how it was read: {sql_error(error).message}")
     return relation, None
+
+
+def _own_function(tree: Tree, session: SparkSession) -> Reason | None:
+    """The first function that is not Spark's own: its body may depend on anything."""
+    for name, where in function_calls(tree):
+        if name not in _builtin:
+            try:
+                found = session.catalog.getFunction(name)
+            except PySparkException:
+                continue  # part of the syntax rather than a function
+            if not found.isTemporary:
+                return Reason(f"{name}()", "a function of the catalog is not looked into yet", where)
+            _builtin.add(name)
+    return None
 
 
 def same_plan(session: SparkSession, original: str, reading: str) -> bool:

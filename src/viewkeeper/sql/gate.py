@@ -80,6 +80,8 @@ class _Canon:
             return inputs[0]
         text = self.resolve(node.text, meaning)
         outputs = self.outputs(text, inputs)
+        if text == "Project":  # of no columns: only how many rows there are counts
+            return _Shown(inputs[0].lines, (), meaning)
         if text.startswith("Project [") and outputs and all(o.startswith("#") for o in outputs):
             return _Shown(inputs[0].lines, outputs, meaning)
         lines = [text]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
@@ -9,6 +11,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from viewkeeper.errors import Position, SqlError
 from viewkeeper.sql.dialect import ViewSpark
 
+Tree = exp.Expr
 _TYPED_LITERALS = frozenset({"DATE", "TIMESTAMP", "TIMESTAMP_NTZ", "TIMESTAMP_LTZ", "TIME"})
 _UNIT_FUNCTIONS = frozenset("DATEADD DATE_ADD TIMESTAMPADD DATEDIFF DATE_DIFF TIMEDIFF TIMESTAMPDIFF".split())
 
@@ -46,6 +49,13 @@ def position(node: exp.Expr) -> Position | None:
             # sqlglot counts to the last character of the token
             return Position(line, max(1, column - len(str(part.name)) + 1))
     return None
+
+
+def function_calls(tree: Tree) -> Iterator[tuple[str, Position | None]]:
+    """The functions a query calls by name, and where."""
+    for call in tree.find_all(exp.Anonymous):
+        if isinstance(call.this, str):
+            yield call.this.lower(), position(call)
 
 
 def selects_star(tree: exp.Expr) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal as OneOf
@@ -15,6 +16,7 @@ from viewkeeper.sql.parse import tokenize
 Policy = OneOf["AUTO", "INCREMENTAL", "INCREMENTAL STRICT", "FULL"]
 Name = tuple[str, ...]
 T = TypeVar("T")
+_COMMAND = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/)*(SHOW|EXPLAIN)\b", re.IGNORECASE | re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -93,12 +95,23 @@ Statement = (
 def parse_statement(text: str) -> Statement:
     """One statement; a final semicolon is allowed."""
     try:
-        tokens = tokenize(text)
+        tokens = _tokens(text)
     except SqlError:
         return SparkStatement(text)  # Spark's lexer knows more, and says better what is wrong
     while tokens and tokens[-1].token_type == TokenType.SEMICOLON:
         tokens.pop()
     return _Reader(text, tokens).statement()
+
+
+def _tokens(text: str) -> list[Token]:
+    """The statement's tokens. sqlglot takes all after SHOW or EXPLAIN for one string: the word is hidden from it."""
+    command = _COMMAND.match(text)
+    if command is None:
+        return tokenize(text)
+    start, end = command.span(1)
+    tokens = tokenize(text[:start] + "x" * (end - start) + text[end:])
+    tokens[0].text = command[1]
+    return tokens
 
 
 def split_statements(text: str) -> list[str]:
@@ -253,7 +266,8 @@ class _Reader:
     def identifier(self) -> str:
         token = self.next()
         quoted = token.token_type == TokenType.IDENTIFIER
-        if not quoted and not (token.text and (token.text[0].isalpha() or token.text[0] == "_")):
+        word = token.token_type != TokenType.STRING and bool(re.match(r"[^\W\d]", token.text))
+        if not quoted and not word:
             raise self.error(f"expected a name, found {token.text!r}")
         return token.text
 
