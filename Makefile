@@ -60,11 +60,11 @@ lint: setup ## Lint, types and import fences only
 
 .PHONY: test-core
 test-core: setup ## The tests that need no Java
-	$(BIN)/pytest -m core --durations=10
+	$(BIN)/pytest -m "not spark" --durations=10
 
 .PHONY: test-spark
 test-spark: setup java ## The tests on a local Spark
-	$(BIN)/pytest -m spark --durations=10
+	$(BIN)/pytest -m spark -n 2 --dist load --timeout 900 --durations=15
 
 .PHONY: format
 format: setup ## Format the code and fix what ruff can fix

@@ -30,9 +30,8 @@ def tables(wh: Warehouse, properties: str, policy: str = "INCREMENTAL STRICT") -
     [
         f"TBLPROPERTIES (delta.enableChangeDataFeed = true, {VECTORS} = true)",
         f"TBLPROPERTIES (delta.enableChangeDataFeed = false, {VECTORS} = true)",
-        f"TBLPROPERTIES (delta.enableChangeDataFeed = false, {VECTORS} = false)",
     ],
-    ids=["feed+vectors", "files+vectors", "files"],
+    ids=["feed", "files"],
 )
 def test_every_commit_kind_is_followed(wh: Warehouse, properties: str) -> None:
     names = tables(wh, properties)

@@ -23,7 +23,7 @@ from viewkeeper.testing.values import Row, Value
 
 pytestmark = pytest.mark.spark
 
-EXAMPLES = int(os.environ.get("VIEWKEEPER_FUZZ", "4"))
+EXAMPLES = int(os.environ.get("VIEWKEEPER_FUZZ", "3"))
 VIEWS = 4
 STEPS = 2
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from viewkeeper.errors import SetupError
+from viewkeeper.runtime.guard import only_installer
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -43,22 +44,29 @@ def private_session(spark: SparkSession, confs: Mapping[str, str]) -> SparkSessi
 
 def local_session(warehouse: str) -> SparkSession:
     """A new local session with Delta, its tables under the location `warehouse`."""
+    check_java()
+    if cached_jars():
+        return _started(warehouse)
+    # The first start on a machine resolves the jars; others that start meanwhile wait for them.
+    folder = jar_folder().parent
+    folder.mkdir(parents=True, exist_ok=True)
+    with only_installer(folder):
+        session = _started(warehouse)
+        if not cached_jars():
+            _keep_jars(session)
+    return session
+
+
+def _started(warehouse: str) -> SparkSession:
     from pyspark.sql import SparkSession  # noqa: PLC0415 - `doctor` looks at all else without it
 
-    check_java()
     jars = cached_jars()
-    builder = SparkSession.builder.master("local[*]").appName("viewkeeper")
+    source = ("spark.jars", ",".join(map(str, jars))) if jars else ("spark.jars.packages", DELTA_COORDINATE)
+    builder = SparkSession.builder.master("local[*]").appName("viewkeeper").config(*source)
     for key, value in _local_confs(warehouse).items():
         builder = builder.config(key, value)
-    if jars:
-        builder = builder.config("spark.jars", ",".join(map(str, jars)))
-    else:
-        builder = builder.config("spark.jars.packages", DELTA_COORDINATE)
     with _quiet():
-        session = builder.getOrCreate()
-    if not jars:
-        _keep_jars(session)
-    return session
+        return builder.getOrCreate()
 
 
 def _local_confs(warehouse: str) -> dict[str, str]:
@@ -127,7 +135,6 @@ def _keep_jars(session: SparkSession) -> None:
     resolved = [Path(j.removeprefix("file://").removeprefix("file:")) for j in _jar_conf(session)]
     own = [j for j in resolved if j.name.startswith(_OWN_JARS) and j.exists()]
     folder = jar_folder()
-    folder.parent.mkdir(parents=True, exist_ok=True)
     staging = Path(tempfile.mkdtemp(dir=folder.parent))
     for jar in own:
         shutil.copy2(jar, staging / jar.name)
