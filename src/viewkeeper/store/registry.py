@@ -5,7 +5,7 @@ from __future__ import annotations
 import graphlib
 from collections.abc import Iterable
 
-from viewkeeper.errors import SourceError, UnknownViewError
+from viewkeeper.errors import SourceError, StorageError, UnknownViewError
 from viewkeeper.store.log import TableLog
 from viewkeeper.store.names import backing_name, split
 from viewkeeper.store.tables import Tables
@@ -71,7 +71,10 @@ class Registry:
             return None
         known = self._known.get(backing)
         if known is None or known[0] != text:
-            known = self._known[backing] = (text, View.from_json(text))
+            try:
+                known = self._known[backing] = (text, View.from_json(text))
+            except StorageError as error:
+                raise StorageError(f"{backing}: {error.message}", hint=error.hint) from error
         return known[1]
 
 

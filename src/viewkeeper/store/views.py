@@ -73,7 +73,16 @@ class View:
 
     @classmethod
     def from_json(cls, text: str) -> View:
-        data: dict[str, Any] = json.loads(text)
+        try:
+            return cls._from_data(json.loads(text))
+        except (KeyError, TypeError, ValueError) as error:
+            raise StorageError(
+                f"what is kept with a view cannot be read: {error!r}",
+                hint="it was made by another version of Viewkeeper; drop its table __vk_… and create the view again",
+            ) from error
+
+    @classmethod
+    def _from_data(cls, data: dict[str, Any]) -> View:
         if data.pop("format", None) != FORMAT:
             raise StorageError(
                 "a view was made by another version of Viewkeeper",
