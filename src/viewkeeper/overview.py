@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import assert_never
 
@@ -64,10 +64,18 @@ def _how_read(change: SourceChange) -> str:
 
 
 def status(registry: Registry) -> StatusReport:
-    return StatusReport(tuple(_status(view, registry) for view in registry.views().values()))
+    return StatusReport(tuple(_statuses(registry.views().values(), registry).values()))
 
 
-def _status(view: View, registry: Registry) -> ViewStatus:
+def _statuses(views: Iterable[View], registry: Registry) -> dict[str, ViewStatus]:
+    """Views that come after those they read, by the tables that hold them."""
+    found: dict[str, ViewStatus] = {}
+    for view in views:
+        found[view.backing] = _status(view, registry, found)
+    return found
+
+
+def _status(view: View, registry: Registry, above: Mapping[str, ViewStatus]) -> ViewStatus:
     log = registry.log(view)
     last = next(refreshes(log, view.id), None)
     covers = standing(log, view.id).covers
@@ -79,9 +87,10 @@ def _status(view: View, registry: Registry) -> ViewStatus:
             behind[name] = registry.tables.log(table).version() - (covers[table].version if table in covers else -1)
         except SourceError:
             state = f"broken: {name} is gone"
-    if state == "fresh" and any(behind.values()):
+    states = {above[t].state for t in view.tables if t in above}
+    if state == "fresh" and (any(behind.values()) or states - {"fresh", "unknown"}):
         state = "stale"
-    if state == "fresh" and view.reads_unversioned:
+    if state == "fresh" and (view.reads_unversioned or "unknown" in states):
         state = "unknown"
     how = "by recompute" if view.reason or view.policy == "FULL" else "from changes"
     return ViewStatus(
@@ -129,7 +138,7 @@ def history(view: View, registry: Registry) -> HistoryReport:
 
 def describe(view: View, registry: Registry) -> Explanation:
     """The view as it was created, and how it stands."""
-    now = _status(view, registry)
+    now = _statuses(registry.with_sources([view]), registry)[view.backing]
     facts = {
         "state": now.state,
         "policy": view.policy,

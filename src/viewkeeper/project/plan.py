@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal as OneOf
 
-from viewkeeper.errors import ProjectError, SqlError
+from viewkeeper.errors import ProjectError
 from viewkeeper.project.definitions import Definition, read_definitions
 from viewkeeper.project.files import FILE, Project
 from viewkeeper.reports import PlannedStep, PlanReport
-from viewkeeper.sql.parse import parse_query, tokenize
+from viewkeeper.sql.parse import tokenize
 from viewkeeper.sql.statements import CreateView
 from viewkeeper.store.names import split
 from viewkeeper.store.views import View
@@ -79,7 +79,7 @@ def differences(statement: CreateView, view: View) -> list[str]:
     pairs: dict[str, tuple[object, object]] = {
         "query": (_words(statement.query), _words(view.query)),
         "policy": (statement.policy, view.policy),
-        "columns": (_column_names(statement, view), [name for name, _ in view.columns]),
+        "columns": (statement.columns or view.query_columns, tuple(name for name, _ in view.columns)),
         "column comments": (statement.column_comments, dict(view.column_comments)),
         "comment": (statement.comment, view.comment),
         "CLUSTER BY": (_lower(statement.cluster_by), _lower(view.cluster_by)),
@@ -94,22 +94,6 @@ def _words(query: str) -> list[tuple[str, str]]:
 
 def _lower(names: Iterable[str]) -> list[str]:
     return [n.lower() for n in names]
-
-
-def _column_names(statement: CreateView, view: View) -> list[str]:
-    """The names the statement gives to columns; the view's own where only Spark could tell."""
-    kept = [name for name, _ in view.columns]
-    if statement.columns:
-        return list(statement.columns)
-    try:
-        selected = parse_query(statement.query).selects
-    except SqlError:
-        return kept
-    # The name of `sum(x)` or of `CAST(x AS INT)` is for Spark to say.
-    named = [s.alias or (s.name if s.key == "column" else "") for s in selected]
-    if len(named) != len(kept) or any(s.is_star for s in selected):
-        return kept
-    return [n or k for n, k in zip(named, kept, strict=True)]
 
 
 def _with_sources(definitions: list[Definition], names: list[str], project: Project) -> list[Definition]:
