@@ -156,7 +156,6 @@ def test_reads_what_is_written(duck: Connection, sql: str) -> None:
         assert comparable(evaluate(relation, TABLES)) == expected
 
 
-@pytest.mark.xfail(strict=True, reason="names of common table expressions are compared with their case")
 @pytest.mark.parametrize(
     "sql",
     [

@@ -125,7 +125,6 @@ Aggregate [x#7], [x#7, count(1) AS n#9L]
 """
 
 
-@pytest.mark.xfail(strict=True, reason="an expression that begins with a column is taken for the column itself")
 @pytest.mark.parametrize("other", ["s#3.y", "s#3[0]", "s#3 IN (1,2)", "q#4.x"])
 def test_expressions_that_begin_with_a_column_matter(other: str) -> None:
     assert canonical(FIELD.replace("s#3.x AS", f"{other} AS")) != canonical(FIELD)

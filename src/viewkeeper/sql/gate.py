@@ -14,6 +14,7 @@ _SECTION = re.compile(r"== Optimized Logical Plan ==\n(.*?)\n== Physical Plan ==
 _EDGE = re.compile(r"^(?:[ :]  )*(?:[:+]- )?")
 _NAMED = re.compile(r" AS ([^#]+?)#(\d+)")
 _ATTRIBUTE = re.compile(r"\w*#(\d+)L?")
+_PLAIN = re.compile(r"#\d+")
 _RENAME = re.compile(r"#(\d+) AS #(\d+)(?=[,\]]|$)")
 _STEP = 3  # how far Spark indents an input
 
@@ -82,7 +83,7 @@ class _Canon:
         outputs = self.outputs(text, inputs)
         if text == "Project":  # of no columns: only how many rows there are counts
             return _Shown(inputs[0].lines, (), meaning)
-        if text.startswith("Project [") and outputs and all(o.startswith("#") for o in outputs):
+        if text.startswith("Project [") and outputs and all(_PLAIN.fullmatch(o) for o in outputs):
             return _Shown(inputs[0].lines, outputs, meaning)
         lines = [text]
         for shown in inputs:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
+from sqlglot.optimizer.normalize_identifiers import normalize_identifiers
 from sqlglot.tokenizer_core import Token, TokenType
 
 from viewkeeper.errors import Position, SqlError
@@ -33,7 +34,7 @@ def parse_query(sql: str) -> exp.Query:
         raise _from_parse_error(error) from error
     if len(trees) != 1 or not isinstance(trees[0], exp.Query):
         raise SqlError("not a single query")
-    return _mend_tree(trees[0])
+    return _mend_tree(normalize_identifiers(trees[0], dialect=ViewSpark))  # Spark's names have no case
 
 
 def generate(tree: exp.Expr) -> str:
