@@ -29,6 +29,7 @@ app = typer.Typer(
     help="Keeps materialized views on Apache Spark and Delta Lake right, at the least cost.",
 )
 
+_TEXT = {"ignore_unknown_options": True}  # a statement may begin with a comment: `-- …`
 Names = Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Views; all, if none is named.")]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The view.")]
 Text = Annotated[str | None, typer.Argument(metavar="[SQL]", help="Statements; else --file, else standard input.")]
@@ -73,7 +74,7 @@ def init(
     run.out.answer(output.Started(folder, tuple(written), run.folder, count))
 
 
-@command(app)
+@command(app, **_TEXT)
 def sql(
     run: Run,
     text: Text = None,
@@ -81,9 +82,9 @@ def sql(
     limit: Annotated[int, typer.Option(min=1, help="Show at most so many rows of a result.")] = 100,
 ) -> None:
     """Run SQL statements: Viewkeeper's own, and any that Spark knows."""
+    statements = _statements(text, file)
     from viewkeeper.runtime.define import first_rows  # pyspark comes with it
 
-    statements = _statements(text, file)
     wh = run.warehouse(create=True)
     answers = []
     for number, statement in enumerate(statements, 1):
@@ -95,7 +96,7 @@ def sql(
     run.out.data([a.to_data() for a in answers] if len(answers) > 1 else answers[0].to_data())
 
 
-@command(app)
+@command(app, **_TEXT)
 def create(run: Run, text: Text = None, file: File = None) -> None:
     """Create materialized views by CREATE MATERIALIZED VIEW statements, and fill them."""
     parsed = [parse_statement(s) for s in _statements(text, file)]

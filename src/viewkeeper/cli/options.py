@@ -98,7 +98,7 @@ class Run:
         return wh
 
 
-def command(app: typer.Typer) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def command(app: typer.Typer, **settings: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Registers a function of a Run and of its own options; the options of every command are added to those."""
 
     def register(function: Callable[..., None]) -> Callable[..., None]:
@@ -116,6 +116,6 @@ def command(app: typer.Typer) -> Callable[[Callable[..., None]], Callable[..., N
         ]
         run.__signature__ = inspect.Signature([context, *own, *added])  # type: ignore[attr-defined]
         run.__annotations__ = {}
-        return app.command()(run)
+        return app.command(context_settings=settings)(run)
 
     return register
