@@ -97,6 +97,8 @@ READ = {
         SELECT q.x, c.x AS y FROM (WITH c AS (SELECT 2 AS x) SELECT x FROM c) AS q CROSS JOIN c""",
     "later cte hides a table": """WITH c AS (SELECT a FROM t), t AS (SELECT 5 AS a)
         SELECT c.a, t.a AS b FROM c CROSS JOIN t""",
+    "inner cte reads the outer one it hides": """WITH c AS (SELECT a AS x FROM r)
+        SELECT q.x FROM (WITH c AS (SELECT x + 1 AS x FROM c) SELECT x FROM c) AS q""",
     "cte with column aliases": "WITH c(x, y) AS (SELECT a, b FROM r) SELECT y FROM c WHERE x = 1",
     "cte in a union": "WITH c AS (SELECT a FROM r) SELECT a FROM c UNION ALL SELECT a + 1 FROM c",
     # Unions

@@ -16,6 +16,7 @@ from viewkeeper.algebra.relations import (
     Changes,
     Filter,
     Join,
+    Measure,
     Relation,
     Scan,
     ScanColumn,
@@ -188,6 +189,21 @@ def test_one_refresh_is_as_good_as_three(case: Case) -> None:
     for step in range(3):
         rows = refreshed(kept, rows, history, step, step + 1)
     assert rows == refreshed(kept, start, history, 0, 3)
+
+
+def test_a_sum_has_a_counter_of_its_own_rows() -> None:
+    """NULL where there are none: neither a count of distinct values nor one of other rows tells."""
+    rows = Scan("r", (ScanColumn("a", "a", "bigint"), ScanColumn("f", "f", "boolean")))
+    others = [
+        Measure("distinct", "count", ("a",), "bigint", distinct=True),
+        Measure("some", "count", ("a",), "bigint", where="f"),
+    ]
+    added = Measure("total", "sum", ("a",), "bigint")
+    alone, plain = Aggregate(rows, ("f",), (*others, added)), Measure("n", "count", ("a",), "bigint")
+    for view, counter in ((alone, "__vk_n_total"), (Aggregate(rows, ("f",), (plain, *others, added)), "n")):
+        kept = stored_form(view, BACKING).kept
+        assert isinstance(kept, KeptGroups)
+        assert next(s.counted_by for s in kept.states if s.name == "total") == counter
 
 
 @given(views(Shape(aggregates=False, leaves=1)))

@@ -86,6 +86,13 @@ def test_nothing_is_renamed_without_need() -> None:
     )
 
 
+def test_no_column_of_a_subquery_has_a_name_twice() -> None:
+    joined = Join(scan("r", "a=x"), scan("s", "a=y", "A=z"), "inner", TRUE)
+    text = unparse(Aggregate(Aggregate(joined, ("x", "y", "z"), ()), ("z", "y"), ()))
+    assert "(SELECT `r`.`a`, `s`.`a` AS `y`, `s`.`A` AS `z`" in text
+    assert text.startswith("SELECT `q`.`z`, `q`.`y`\n")
+
+
 @pytest.mark.parametrize(
     ("kind", "words"),
     [("inner", "INNER JOIN"), ("left", "LEFT JOIN"), ("full", "FULL JOIN"), ("semi", "LEFT SEMI JOIN")],

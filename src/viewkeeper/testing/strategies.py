@@ -190,7 +190,9 @@ class _Maker:
         scalars = self.scalars(rel.schema)
         items: list[Item] = []
         keys = [self.computed(items, *scalars.anything()) for _ in range(self.choices.pick((1, 2, 1, 0)))]
-        measures = [self.measure(scalars, items) for _ in range(self.choices.between(0 if keys else 1, 3))]
+        measures: list[Measure] = []
+        for _ in range(self.choices.between(0 if keys else 1, 3)):
+            measures.append(self.measure(scalars, items, measures))
         return Aggregate(Project(rel, tuple(items)), tuple(dict.fromkeys(keys)), tuple(measures))
 
     def computed(self, items: list[Item], value: Scalar, type_: str) -> str:
@@ -204,12 +206,15 @@ class _Maker:
         items.append(Item(name, value, type_))
         return name
 
-    def measure(self, scalars: Expressions, items: list[Item]) -> Measure:
+    def measure(self, scalars: Expressions, items: list[Item], others: list[Measure]) -> Measure:
+        """One more measure, half of the time of what another one measures already."""
         where = self.computed(items, scalars.condition(), BOOLEAN) if self.choices.one_in(4) else None
         if self.choices.one_in(5):
             return Measure(self.fresh("count"), "count", (), BIGINT, where=where)
-        value, type_ = scalars.anything()
-        args: tuple[str, ...] = (self.computed(items, value, type_),)
+        measured = [a for m in others for a in m.args]
+        name = measured[-1] if measured and self.choices.one_in(2) else self.computed(items, *scalars.anything())
+        type_ = next(i.type for i in items if i.name == name)
+        args: tuple[str, ...] = (name,)
         function = self.choices.pick(self.functions(type_))
         if function == "count" and self.shape.spark_only and self.choices.one_in(4):
             args = (*args, self.computed(items, *scalars.anything()))
