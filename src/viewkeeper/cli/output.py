@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from rich.console import Console
 from rich.text import Text
 
-from viewkeeper.display import rich_table, text_table
+from viewkeeper.display import styled_table, text_table
 from viewkeeper.errors import ViewkeeperError
 from viewkeeper.reports import Explanation, Report
 
@@ -57,7 +57,8 @@ class Output:
         elif isinstance(value, Explanation):
             _show_explanation(console, value)
         elif str(value).count("\n") > 1:
-            console.print(rich_table(value.title, value.columns, value.rows(), value.numbers), highlight=False)
+            table = styled_table(value.title, value.columns, value.rows(), value.numbers, console.width)
+            console.print(table, highlight=False)
         else:
             print(value)  # what is better said in a sentence
 
@@ -88,7 +89,7 @@ def _show_explanation(console: Console, explanation: Explanation) -> None:
     for number, (heading, text) in enumerate(explanation.sections.items()):
         console.print(Text(("\n" if number else "") + heading, style="bold"))
         if heading.startswith(_SQL_SECTIONS):
-            console.print(Syntax(text, "sql", background_color="default", word_wrap=True))
+            console.print(Syntax(text, "sql", theme="ansi_dark", background_color="default", word_wrap=True))
         else:
             console.print(text, markup=False, highlight=False)
 
@@ -110,7 +111,7 @@ class Rows:
             return "Done."
         cells = [[_cell(v) for v in row] for row in self.rows]
         numbers = frozenset(c for i, c in enumerate(self.columns) if all(_is_number(row[i]) for row in self.rows))
-        table = text_table("", self.columns, cells, numbers, width=max(160, 25 * len(self.columns)))
+        table = text_table("", self.columns, cells, numbers, width=sys.maxsize)
         count = f"{len(self.rows):,} row" + "s" * (len(self.rows) != 1)
         return f"{table}\n{count} shown; there are more (--limit shows more)" if self.more else f"{table}\n{count}"
 
