@@ -206,6 +206,7 @@ def test_a_sum_has_a_counter_of_its_own_rows() -> None:
         assert next(s.counted_by for s in kept.states if s.name == "total") == counter
 
 
+@settings(max_examples=FEWER)
 @given(views(Shape(aggregates=False, leaves=1)))
 def test_additive_views_of_one_table_read_only_its_changes(definition: Relation) -> None:
     kept = stored_form(definition, BACKING).kept
