@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
@@ -54,5 +54,7 @@ def program() -> str:
     """The command as it can be typed here."""
     if shutil.which("viewkeeper"):
         return "viewkeeper"
-    called = os.path.relpath(sys.argv[0])
-    return called if os.path.basename(called) == "viewkeeper" else "python -m viewkeeper"
+    called = Path(sys.argv[0]).absolute()
+    if called.name != "viewkeeper":
+        return f"{sys.executable} -m viewkeeper"
+    return str(called.relative_to(Path.cwd()) if called.is_relative_to(Path.cwd()) else called)

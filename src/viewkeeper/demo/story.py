@@ -24,13 +24,13 @@ VIEWS = {
         JOIN nation n ON n.n_nationkey = s.s_nationkey
         GROUP BY n.n_name, date_trunc('MONTH', l.l_shipdate)""",
     ),
-    "part_prices": (
+    "ship_modes": (
         "an aggregate with min, max and avg",
         """
-        SELECT l_partkey, count(*) AS lines, min(l_extendedprice) AS lowest, max(l_extendedprice) AS highest,
-               avg(l_quantity) AS quantity
+        SELECT l_shipmode, l_returnflag, count(*) AS lines, min(l_extendedprice) AS lowest,
+               max(l_extendedprice) AS highest, avg(l_quantity) AS quantity
         FROM lineitem
-        GROUP BY l_partkey""",
+        GROUP BY l_shipmode, l_returnflag""",
     ),
     "nation_revenue": (
         "a view over the view nation_months",
@@ -52,7 +52,7 @@ class Round:
 
 ROUNDS = (
     Round(
-        "A day's business: orders and their lines come in, open orders are shipped",
+        "A day's business: new orders and their lines come in",
         (
             (
                 "orders",
@@ -69,11 +69,10 @@ ROUNDS = (
                        l_shipmode
                 FROM lineitem WHERE l_orderkey % 2000 = 1""",
             ),
-            ("orders", "UPDATE orders SET o_orderstatus = 'F' WHERE o_orderkey BETWEEN 100000 AND 101000"),
         ),
     ),
     Round(
-        "Corrections: a batch of orders is merged in, discounts are granted, lines are taken back",
+        "Corrections: orders are merged in and cancelled, and lines get a discount",
         (
             (
                 "orders",
@@ -86,8 +85,8 @@ ROUNDS = (
                 VALUES (s.o_orderkey + 200000000, s.o_custkey, 'O', s.o_totalprice, DATE '1998-08-04',
                   s.o_orderpriority, s.o_clerk, s.o_shippriority)""",
             ),
+            ("orders", "DELETE FROM orders WHERE o_orderkey > 100000000 AND o_orderkey % 3 = 0"),
             ("lineitem", "UPDATE lineitem SET l_discount = 0.10 WHERE l_orderkey BETWEEN 100000 AND 101000"),
-            ("lineitem", "DELETE FROM lineitem WHERE l_orderkey > 100000000 AND l_linenumber = 3"),
         ),
     ),
 )
