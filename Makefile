@@ -66,6 +66,10 @@ test-core: setup ## The tests that need no Java
 test-spark: setup java ## The tests on a local Spark
 	$(BIN)/pytest -m spark -n 2 --dist load --timeout 900 --durations=15
 
+.PHONY: fuzz
+fuzz: setup java ## Random views and histories on a local Spark; EXAMPLES=n says how many
+	VIEWKEEPER_FUZZ=$(or $(EXAMPLES),20) $(BIN)/pytest -m spark tests/spark/test_random_views.py
+
 .PHONY: format
 format: setup ## Format the code and fix what ruff can fix
 	$(BIN)/ruff check --fix-only
