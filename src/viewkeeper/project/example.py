@@ -31,7 +31,7 @@ USING DELTA TBLPROPERTIES (delta.enableChangeDataFeed = true);
 
 -- Some rows, if there are none: this file runs at each `viewkeeper init`.
 INSERT INTO sales
-SELECT id, date_add(DATE '2025-01-01', CAST(id % 30 AS INT)), concat('shop ', id % 5),
+SELECT id, date_add(DATE '2025-01-01', CAST(id % 30 AS INT)), concat('shop ', id % 7),
        CAST(id % 97 + 0.5 AS DECIMAL(10, 2))
 FROM range(1000)
 WHERE NOT EXISTS (SELECT 1 FROM sales);
@@ -51,7 +51,7 @@ CREATE MATERIALIZED VIEW best_days AS
 SELECT day, sum(revenue) AS revenue
 FROM daily
 GROUP BY day
-HAVING sum(revenue) > 1500;
+HAVING sum(revenue) > 1600;
 """,
 }
 
