@@ -192,7 +192,7 @@ def drop(
 def demo(
     run: Run,
     folder: Annotated[Path, typer.Option("--folder", metavar="DIR", help="Where.")] = Path("viewkeeper-demo"),
-    scale: Annotated[float, typer.Option(min=0.001, max=10, help="TPC-H scale factor.")] = 0.2,
+    scale: Annotated[float, typer.Option(min=0.001, max=10, help="TPC-H scale factor.")] = 0.3,
 ) -> None:
     """See Viewkeeper at work: TPC-H data, four views, changes, refreshes against recomputes."""
     from viewkeeper.cli.stage import Stage

@@ -194,7 +194,7 @@ def load(wh: Warehouse, raw: Path, scale: float, stage: Stage) -> dict[str, int]
         spark.sql(
             f"CREATE TABLE {table} USING DELTA"
             " TBLPROPERTIES (delta.enableChangeDataFeed = true, delta.enableDeletionVectors = true)"
-            f" AS SELECT * EXCEPT ({table[0]}_comment) FROM parquet.`{raw / table}.parquet`"
+            f" AS SELECT {TABLES[table]} FROM parquet.`{raw / table}.parquet`"
         )
 
     with stage.busy(f"loading {', '.join(TABLES)}"), ThreadPoolExecutor(2) as pool:
