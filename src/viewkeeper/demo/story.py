@@ -88,7 +88,8 @@ ROUNDS = (
                 WHEN MATCHED THEN UPDATE SET o_orderpriority = '1-URGENT'
                 WHEN NOT MATCHED THEN
                   INSERT (o_orderkey, o_custkey, o_orderstatus, o_totalprice, o_orderdate, o_orderpriority)
-                  VALUES (s.o_orderkey + 200000000, s.o_custkey, 'O', s.o_totalprice, DATE '1998-08-04', s.o_orderpriority)
+                  VALUES (s.o_orderkey + 200000000, s.o_custkey, 'O', s.o_totalprice, DATE '1998-08-04',
+                    s.o_orderpriority)
                 """,
             ),
             ("orders", "DELETE FROM orders WHERE o_orderkey > 100000000 AND o_orderkey % 3 = 0"),
