@@ -83,6 +83,10 @@ READ = {
     "using": "SELECT a, r.b, t.d FROM r JOIN t USING (a)",
     "using two": "SELECT a, s, b, d FROM r JOIN t USING (a, s)",
     "natural": "SELECT a, s, b, d FROM r NATURAL JOIN t",
+    "in parentheses": "SELECT r.b, t.d, f FROM r JOIN (t JOIN u ON u.`Order` = t.a) ON r.a = t.a",
+    "parentheses first": "SELECT r.b, t.d, f FROM ((SELECT b, a FROM r) AS r JOIN t ON r.a = t.a) JOIN u ON u.`Order` = t.a",
+    "parentheses with a name": "SELECT x.b, x.d FROM (r JOIN t USING (a)) AS x",
+    "conditions at the end": "SELECT r.b, t.d FROM r JOIN t JOIN u ON t.a = u.`Order` ON r.a = t.a",
     # Queries in FROM
     "subquery": "SELECT q.x FROM (SELECT a + 1 AS x, b FROM r WHERE a > 0) AS q WHERE q.b > 1",
     "subquery without alias": "SELECT x FROM (SELECT a AS x FROM r)",

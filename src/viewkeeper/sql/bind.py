@@ -247,7 +247,11 @@ class _Binder:
         source = tree.args.get("from_")
         if source is None:
             return Values((), ((),)), {}
-        relation, columns = self.table(source.this, withs)
+        return self.joined(self.table(source.this, withs), tree, withs)
+
+    def joined(self, first: tuple[Relation, Names], tree: exp.Expr, withs: Withs) -> tuple[Relation, Names]:
+        """The first table and those joined to it one after another."""
+        relation, columns = first
         for join in tree.args.get("joins") or []:
             relation, columns = self.join(join, relation, columns, withs)
         return relation, columns
@@ -264,11 +268,11 @@ class _Binder:
         return Join(left, right, "inner", to_scalar(on, both) if on is not None else TRUE), both
 
     def table(self, tree: exp.Expr, withs: Withs) -> tuple[Relation, Names]:
-        if tree.args.get("joins"):
-            raise refuse(tree, "nested join", _NOT_YET)
         if tree.args.get("pivots"):
             raise refuse(tree, "PIVOT", _NOT_YET)
         match tree:
+            case exp.Subquery(this=exp.Table() | exp.Subquery() as inner) if not tree.alias:
+                return self.joined(self.table(inner, withs), tree, withs)  # parentheses around joins
             case exp.Table():
                 rows = self.named_table(tree, withs)
             case exp.Subquery() | exp.Values():
@@ -278,7 +282,7 @@ class _Binder:
         labels = _column_aliases(tree) or rows.labels
         alias = tree.alias.lower()
         found = zip(labels, names(rows.relation), strict=True)
-        return rows.relation, {(alias, label.lower()): name for label, name in found}
+        return self.joined((rows.relation, {(alias, label.lower()): name for label, name in found}), tree, withs)
 
     def named_table(self, tree: exp.Table, withs: Withs) -> _Rows:
         source = self.sources.get(tree.name.lower())
