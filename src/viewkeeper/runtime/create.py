@@ -7,6 +7,7 @@ import shutil
 import time
 import uuid
 from dataclasses import dataclass
+from pathlib import Path
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
@@ -85,7 +86,7 @@ class Creator:
         folder = self.registry.tables.folder(view.backing)
         self.spark.sql(f"DROP TABLE IF EXISTS {view.backing}")
         if folder is not None and folder.exists():
-            shutil.rmtree(folder, ignore_errors=True)
+            _remove(folder, f"the files of {view.name}")
         self.registry.tables.sync()
 
     def _clear_leftovers(self, view: View) -> None:
@@ -93,10 +94,16 @@ class Creator:
         tables = self.registry.tables
         folder = tables.folder(view.backing)
         if folder is not None and folder.exists() and not tables.has_delta(view.backing):
-            try:
-                shutil.rmtree(folder)
-            except OSError as error:
-                raise StorageError(f"what a broken CREATE left at {folder} cannot be removed: {error}") from error
+            _remove(folder, "what a broken CREATE left")
+
+
+def _remove(folder: Path, what: str) -> None:
+    try:
+        shutil.rmtree(folder)
+    except FileNotFoundError:
+        pass  # another process was first
+    except OSError as error:
+        raise StorageError(f"{what} at {folder} cannot be removed: {error.strerror}") from error
 
 
 def _create_table(view: View, note: RefreshNote, query: str, *, replace: bool) -> str:

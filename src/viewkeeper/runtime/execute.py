@@ -53,6 +53,8 @@ _CONFLICT = (
     "MetadataChanged",
 )
 
+_NOT_WRITABLE = ("Permission denied", "Read-only file system", "Mkdirs failed", "DELTA_CANNOT_CREATE_LOG_PATH")
+
 Tell = Callable[[str], None]
 
 
@@ -288,11 +290,12 @@ def translate(error: Exception, view: View, done: str = "refreshed") -> Exceptio
         return ChangesGoneError("files or versions that the change needs are gone (VACUUM or log cleaning)")
     if "TABLE_OR_VIEW_NOT_FOUND" in text or "DELTA_TABLE_NOT_FOUND" in text:
         return SourceError(f"a table that {view.name} needs is gone: {_first_line(text)}")
-    if "Permission denied" in text or "Read-only file system" in text or "Mkdirs failed" in text:
+    if any(word in text for word in _NOT_WRITABLE):
         return StorageError(f"{view.name} cannot be written: {_first_line(text)}", hint="is the warehouse read-only?")
     return ViewkeeperError(f"{view.name} was not {done}: {_first_line(text)}")
 
 
 def _first_line(text: str) -> str:
-    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("\tat ")]
+    told = text.split("An error occurred while calling", 1)[-1].partition("\n: ")[2] or text
+    lines = [line.strip() for line in told.splitlines() if line.strip() and not line.startswith("\tat ")]
     return lines[0][:500] if lines else "Spark gave no message"

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from viewkeeper.errors import StorageError
+
 try:
     import fcntl
 
@@ -24,6 +26,12 @@ def only_installer(folder: Path | None) -> Iterator[None]:
     if not LOCKS or folder is None or not folder.exists():
         yield
         return
-    with (folder / ".viewkeeper.lock").open("w") as lock:
+    try:
+        lock = (folder / ".viewkeeper.lock").open("w")
+    except OSError as error:
+        raise StorageError(
+            f"{folder} cannot be written: {error.strerror}", hint="is the warehouse read-only?"
+        ) from error
+    with lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
