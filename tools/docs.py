@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from viewkeeper.algebra import types
+from viewkeeper.algebra import subqueries, types
 from viewkeeper.algebra.aggregates import (
     ADDITIVE,
     EXTREMES,
@@ -31,7 +31,19 @@ from viewkeeper.algebra.aggregates import (
 from viewkeeper.algebra.display import show
 from viewkeeper.algebra.node import walk
 from viewkeeper.algebra.reasons import Reason
-from viewkeeper.algebra.relations import Aggregate, Field, Item, Measure, Project, Relation, Scan, Union, Values
+from viewkeeper.algebra.relations import (
+    Aggregate,
+    Field,
+    Item,
+    Measure,
+    Project,
+    Relation,
+    Scan,
+    Union,
+    Values,
+    inputs,
+    with_inputs,
+)
 from viewkeeper.algebra.relations import Filter as Filtered
 from viewkeeper.algebra.relations import Join as Joined
 from viewkeeper.algebra.scalars import Cast, Column, Scalar
@@ -100,10 +112,8 @@ def typed(rel: Relation) -> Relation:
             below = typed(input)
             known = {f.name: f.type for f in below.schema}
             return Project(below, tuple(Item(i.name, i.value, _type_of(i.value, known)) for i in items))
-        case Joined(left, right, kind, condition):
-            return Joined(typed(left), typed(right), kind, condition)
-        case Union(inputs):
-            return Union(tuple(map(typed, inputs)))
+        case Filtered() | Joined() | Union():
+            return with_inputs(rel, tuple(map(typed, inputs(rel))))
         case Aggregate(input, group_by, measures):
             below = typed(input)
             known = {f.name: f.type for f in below.schema}
@@ -203,6 +213,31 @@ CONSTRUCTS = (
         3,
     ),
     Construct(
+        "outer joins on any condition",
+        "SELECT a.id FROM sales a LEFT JOIN stores s ON a.store = s.id FULL JOIN returns r ON r.price > a.price",
+        f"{OPERATORS}/join.md",
+        "matched rows, and rows that found or lost their last match",
+    ),
+    Construct(
+        "semi and anti joins on any condition",
+        "SELECT a.id FROM sales a LEFT ANTI JOIN stores s ON a.store = s.id",
+        f"{OPERATORS}/join.md",
+        "rows that found or lost their last match",
+    ),
+    Construct(
+        "`EXISTS`, `IN`, with and without `NOT`, anywhere in an expression",
+        "SELECT id FROM sales a WHERE store NOT IN (SELECT id FROM stores) OR"
+        " EXISTS (SELECT 1 FROM returns r WHERE r.price > a.price)",
+        f"{OPERATORS}/subquery.md",
+        "as semi and anti joins",
+    ),
+    Construct(
+        "subqueries as values",
+        "SELECT id FROM sales a WHERE price > (SELECT avg(price) FROM sales b WHERE b.store = a.store)",
+        f"{OPERATORS}/subquery.md",
+        "as joins with an aggregate",
+    ),
+    Construct(
         "`UNION ALL`",
         "SELECT id FROM sales UNION ALL SELECT id FROM returns",
         f"{OPERATORS}/union.md",
@@ -275,10 +310,6 @@ CONSTRUCTS = (
         "docs/definitions.md#clauses-of-the-query",
         "ignored: a table has no order",
     ),
-    Construct("outer joins", "SELECT a.id FROM sales a LEFT JOIN stores s ON a.store = s.id", DEFINITIONS),
-    Construct("semi and anti joins", "SELECT a.id FROM sales a LEFT ANTI JOIN stores s ON a.store = s.id", DEFINITIONS),
-    Construct("subqueries in expressions", "SELECT id FROM sales WHERE EXISTS (SELECT 1 FROM stores)", DEFINITIONS),
-    Construct("`IN (SELECT …)`", "SELECT id FROM sales WHERE id IN (SELECT id FROM stores)", DEFINITIONS),
     Construct("`EXCEPT`, `INTERSECT`", "SELECT id FROM sales EXCEPT SELECT id FROM returns", DEFINITIONS),
     Construct("window functions, `WINDOW`", "SELECT rank() OVER (ORDER BY price) FROM sales", DEFINITIONS),
     Construct("`QUALIFY`", "SELECT id FROM sales QUALIFY rank() OVER (ORDER BY id) = 1", DEFINITIONS),
@@ -426,13 +457,30 @@ EXAMPLES = {
     "join": Example(
         "SELECT s.id, s.price, t.city\nFROM sales s JOIN stores t ON s.store = t.id",
         ("id", "price", "city"),
-        propagate._join,
+        propagate._inner,
         changed={"sales": "any", "stores": "any"},
+    ),
+    "outer": Example(
+        "SELECT s.id, s.price, t.city\nFROM sales s LEFT JOIN stores t ON s.store = t.id",
+        ("id", "price", "city"),
+        propagate._left,
+        changed={"sales": "any", "stores": "any"},
+    ),
+    "semi": Example(
+        "SELECT id, price FROM sales LEFT ANTI JOIN stores ON sales.store = stores.id",
+        ("id", "price"),
+        propagate._flips,
+        changed={"stores": "any"},
+    ),
+    "subquery": Example(
+        "SELECT id, price FROM sales a\nWHERE price > (SELECT avg(price) FROM sales b WHERE b.store = a.store)",
+        ("id", "price"),
+        subqueries.as_joins,
     ),
     "join-one": Example(
         "SELECT s.id, s.price, t.city\nFROM sales s JOIN stores t ON s.store = t.id",
         ("id", "price", "city"),
-        propagate._join,
+        propagate._inner,
     ),
     "union": Example(
         "SELECT day, price FROM sales\nUNION ALL\nSELECT day, -price FROM returns",

@@ -17,7 +17,7 @@ from viewkeeper.algebra.relations import (
     Values,
     inputs,
 )
-from viewkeeper.algebra.scalars import Call, Cast, Column, Literal, Scalar, Verbatim
+from viewkeeper.algebra.scalars import Call, Cast, Column, Literal, Outer, Scalar, Subquery, Verbatim
 
 INFIX = frozenset("+ - * / % = <> < <= > >= <=> AND OR || & | ^ DIV LIKE ILIKE RLIKE".split())
 
@@ -40,6 +40,11 @@ def show_scalar(scalar: Scalar) -> str:
             return f"cast({show_scalar(arg)} as {type_})"
         case Verbatim(parts, args):
             return parts[0] + "".join(show_scalar(a) + p for a, p in zip(args, parts[1:], strict=True))
+        case Outer(name):
+            return f"outer.{name}"
+        case Subquery(kind, args, rel):
+            tested = f"({', '.join(map(show_scalar, args))}) in " if kind == "in" else ""
+            return f"{tested}{kind if kind == 'exists' else ''}({' '.join(show(rel).split())})"
         case _:
             assert_never(scalar)
 

@@ -16,11 +16,13 @@ from viewkeeper.algebra.relations import (
     Union,
     Values,
     empty,
+    inputs,
     is_empty,
     names,
     pass_through,
+    with_inputs,
 )
-from viewkeeper.algebra.scalars import Column, columns, substitute
+from viewkeeper.algebra.scalars import Column, columns, subqueries, substitute
 
 
 def prune(rel: Relation, needed: frozenset[str] | None = None) -> Relation:
@@ -65,29 +67,22 @@ def _exactly(rel: Relation, wanted: frozenset[str]) -> Relation:
 
 def collapse(rel: Relation) -> Relation:
     """Neighbouring projections as one, where at least one of them only renames."""
-    match rel:
-        case Scan() | Changes() | Values():
-            return rel
-        case Filter(input, predicate):
-            return Filter(collapse(input), predicate)
-        case Project(input, items):
-            below = collapse(input)
-            if isinstance(below, Project) and (_renames(items) or _renames(below.items)):
-                inner = {i.name: i.value for i in below.items}
-                return Project(below.input, tuple(Item(i.name, substitute(i.value, inner), i.type) for i in items))
-            return Project(below, items)
-        case Join(left, right, kind, condition):
-            return Join(collapse(left), collapse(right), kind, condition)
-        case Union(inputs):
-            return Union(tuple(collapse(i) for i in inputs))
-        case Aggregate(input, group_by, measures):
-            return Aggregate(collapse(input), group_by, measures)
+    below = with_inputs(rel, tuple(collapse(i) for i in inputs(rel)))
+    match below:
+        case Project(Project(input, inner), items) if _renames(items) or (_renames(inner) and not _nested(items)):
+            by = {i.name: i.value for i in inner}
+            return Project(input, tuple(Item(i.name, substitute(i.value, by), i.type) for i in items))
         case _:
-            assert_never(rel)
+            return below
 
 
 def _renames(items: tuple[Item, ...]) -> bool:
     return all(isinstance(i.value, Column) for i in items)
+
+
+def _nested(items: tuple[Item, ...]) -> bool:
+    """Whether a subquery may refer to a column of this row by name."""
+    return any(subqueries(i.value) for i in items)
 
 
 def drop_empty(rel: Relation) -> Relation:

@@ -6,13 +6,13 @@ went. A relation without that column is a state.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal as OneOf
 from typing import assert_never
 
 from viewkeeper.algebra.node import Node
-from viewkeeper.algebra.scalars import Column, Scalar, columns
+from viewkeeper.algebra.scalars import Column, Scalar, own_columns
 from viewkeeper.algebra.types import BIGINT
 from viewkeeper.errors import InternalError
 
@@ -88,7 +88,7 @@ class Filter(Node):
     predicate: Scalar
 
     def __post_init__(self) -> None:
-        _require(columns(self.predicate), self.input, "Filter")
+        _require(own_columns(self.predicate), self.input, "Filter")
 
     @property
     def schema(self) -> Schema:
@@ -113,7 +113,7 @@ class Project(Node):
 
     def __post_init__(self) -> None:
         for item in self.items:
-            _require(columns(item.value), self.input, "Project")
+            _require(own_columns(item.value), self.input, "Project")
         _distinct_names(self.schema, "Project")
 
     @cached_property
@@ -133,7 +133,7 @@ class Join(Node):
     def __post_init__(self) -> None:
         both = (*self.left.schema, *self.right.schema)
         _distinct_names(both, "Join")
-        missing = columns(self.condition) - {f.name for f in both}
+        missing = own_columns(self.condition) - {f.name for f in both}
         if missing:
             raise InternalError(f"Join reads columns that are not there: {sorted(missing)}")
 
@@ -214,6 +214,25 @@ def inputs(rel: Relation) -> tuple[Relation, ...]:
             return inputs
         case _:
             assert_never(rel)
+
+
+def with_inputs(rel: Relation, below: tuple[Relation, ...]) -> Relation:
+    """The same operator over other relations of the same columns."""
+    match rel, below:
+        case ((Scan() | Changes() | Values()), _):
+            return rel
+        case Filter(), (input,):
+            return replace(rel, input=input)
+        case Project(), (input,):
+            return replace(rel, input=input)
+        case Aggregate(), (input,):
+            return replace(rel, input=input)
+        case Join(), (left, right):
+            return replace(rel, left=left, right=right)
+        case Union(), _:
+            return Union(below)
+        case _:
+            raise InternalError(f"{type(rel).__name__} over {len(below)} relations")
 
 
 def pass_through(fields: Schema) -> tuple[Item, ...]:

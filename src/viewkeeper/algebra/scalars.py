@@ -7,10 +7,14 @@ Only what the rules look into has a shape of its own; any other Spark expression
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import assert_never
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, assert_never
+from typing import Literal as OneOf
 
-from viewkeeper.algebra.node import Node
+from viewkeeper.algebra.node import Node, walk
+
+if TYPE_CHECKING:
+    from viewkeeper.algebra.relations import Relation
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,10 +55,33 @@ class Verbatim(Node):
     args: tuple[Scalar, ...]
 
 
-Scalar = Column | Literal | Call | Cast | Verbatim
+@dataclass(frozen=True, eq=False)
+class Outer(Node):
+    """Inside a subquery: the column of this name in a row of the query around it."""
+
+    name: str
+
+
+SubqueryKind = OneOf["exists", "in", "scalar"]
+
+
+@dataclass(frozen=True, eq=False)
+class Subquery(Node):
+    """A query inside an expression: EXISTS (…), `args` IN (…), or (…) as a value.
+
+    Only definitions as they are read hold these; `algebra.subqueries` turns them into joins.
+    """
+
+    kind: SubqueryKind
+    args: tuple[Scalar, ...]
+    relation: Relation
+
+
+Scalar = Column | Literal | Call | Cast | Verbatim | Outer | Subquery
 
 NULL = Literal("NULL")
 TRUE = Literal("TRUE")
+FALSE = Literal("FALSE")
 ZERO = Literal("0")
 ONE = Literal("1")
 
@@ -71,43 +98,68 @@ def conjunction(conditions: list[Scalar]) -> Scalar:
     return result
 
 
+def conjuncts(condition: Scalar) -> list[Scalar]:
+    """The terms of an AND."""
+    match condition:
+        case Call("AND", (left, right)):
+            return conjuncts(left) + conjuncts(right)
+        case _:
+            return [condition]
+
+
 def same(left: Scalar, right: Scalar) -> Call:
     """Equal, with NULL the same as NULL: how grouping compares."""
     return call("<=>", left, right)
 
 
-def replace_columns(scalar: Scalar, replacement: Callable[[Column], Scalar]) -> Scalar:
-    """The expression with every column reference replaced."""
+def parts(scalar: Scalar) -> tuple[Scalar, ...]:
+    """The expressions directly below."""
     match scalar:
-        case Column():
-            return replacement(scalar)
-        case Literal():
+        case Column() | Literal() | Outer():
+            return ()
+        case Call(args=args) | Verbatim(args=args) | Subquery(args=args):
+            return args
+        case Cast(arg, _):
+            return (arg,)
+        case _:
+            assert_never(scalar)
+
+
+def rebuild(scalar: Scalar, replacement: Callable[[Scalar], Scalar | None]) -> Scalar:
+    """The expression with every part for which there is a replacement replaced, from the outside in."""
+    found = replacement(scalar)
+    if found is not None:
+        return found
+    args = tuple(rebuild(part, replacement) for part in parts(scalar))
+    match scalar:
+        case Column() | Literal() | Outer():
             return scalar
-        case Call(name, args):
-            return Call(name, tuple(replace_columns(a, replacement) for a in args))
-        case Cast(arg, type_):
-            return Cast(replace_columns(arg, replacement), type_)
-        case Verbatim(parts, args):
-            return Verbatim(parts, tuple(replace_columns(a, replacement) for a in args))
+        case Call() | Verbatim() | Subquery():
+            return replace(scalar, args=args)
+        case Cast():
+            return replace(scalar, arg=args[0])
         case _:
             assert_never(scalar)
 
 
 def substitute(scalar: Scalar, by: Mapping[str, Scalar]) -> Scalar:
     """The expression with the named columns replaced, the others left."""
-    return replace_columns(scalar, lambda column: by.get(column.name, column))
+    return rebuild(scalar, lambda s: by.get(s.name, s) if isinstance(s, Column) else None)
 
 
 def columns(scalar: Scalar) -> frozenset[str]:
-    """Names of the columns the expression reads."""
-    match scalar:
-        case Column(name):
-            return frozenset({name})
-        case Literal():
-            return frozenset()
-        case Call(args=args) | Verbatim(args=args):
-            return frozenset().union(*(columns(a) for a in args)) if args else frozenset()
-        case Cast(arg, _):
-            return columns(arg)
-        case _:
-            assert_never(scalar)
+    """Names of the columns that the expression reads, those that its subqueries read of this row included."""
+    correlated = (n.name for s in subqueries(scalar) for n in walk(s.relation) if isinstance(n, Outer))
+    return own_columns(scalar).union(correlated)
+
+
+def own_columns(scalar: Scalar) -> frozenset[str]:
+    """Names of the columns that the expression itself reads."""
+    own = {scalar.name} if isinstance(scalar, Column) else ()
+    return frozenset(own).union(*(own_columns(part) for part in parts(scalar)))
+
+
+def subqueries(scalar: Scalar) -> tuple[Subquery, ...]:
+    """The subqueries in an expression, not those inside of them."""
+    own = (scalar,) if isinstance(scalar, Subquery) else ()
+    return own + tuple(s for part in parts(scalar) for s in subqueries(part))

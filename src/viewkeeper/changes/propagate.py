@@ -10,19 +10,24 @@ from typing import assert_never
 
 from viewkeeper.algebra.normalize import drop_empty
 from viewkeeper.algebra.relations import (
+    WEIGHT,
     WEIGHT_FIELD,
     Aggregate,
     Changes,
     Filter,
+    Item,
     Join,
     Project,
     Relation,
     Scan,
+    Schema,
     Union,
     Values,
     empty,
     pass_through,
 )
+from viewkeeper.algebra.scalars import NULL, Cast, Column, Scalar, call
+from viewkeeper.algebra.types import BIGINT
 from viewkeeper.changes.groups import affected_keys, restrict
 from viewkeeper.changes.weights import Changed, before, net, weighted
 from viewkeeper.errors import InternalError
@@ -75,13 +80,68 @@ def _project(rel: Project, changed: Changed) -> Relation:
 
 
 def _join(rel: Join, changed: Changed) -> Relation:
-    """δ(L ⋈ R) = δL ⋈ R_old + L_new ⋈ δR; nested joins give one term per changed table."""
-    if rel.kind != "inner":
-        raise InternalError(f"no change rule for {rel.kind} joins")
-    from_left = Join(_change(rel.left, changed), before(rel.right, changed), "inner", rel.condition)
-    from_right = Join(rel.left, _change(rel.right, changed), "inner", rel.condition)
+    """One rule per kind; nested inner joins give one term per changed table."""
     columns = pass_through((*rel.schema, WEIGHT_FIELD))
-    return Union((Project(from_left, columns), Project(from_right, columns)))
+    match rel.kind:
+        case "inner":
+            terms = _inner(rel, changed)
+        case "semi":
+            terms = (_own(rel, changed), _flips(rel.left, rel.right, rel.condition, changed))
+        case "anti":
+            terms = (_own(rel, changed), _negated(_flips(rel.left, rel.right, rel.condition, changed)))
+        case "left":
+            terms = _left(rel, changed)
+        case "full":
+            # L ⟗ R = (L ⟕ R) ⊎ pad(R ▷ L)
+            alone = _change(Join(rel.right, rel.left, "anti", rel.condition), changed)
+            terms = (*_left(rel, changed), _padded(alone, rel.schema))
+        case _:
+            assert_never(rel.kind)
+    return Union(tuple(Project(term, columns) for term in terms))
+
+
+def _inner(rel: Join, changed: Changed) -> tuple[Relation, ...]:
+    """δ(L ⋈ R) = δL ⋈ R_old + L_new ⋈ δR"""
+    return (
+        Join(_change(rel.left, changed), before(rel.right, changed), "inner", rel.condition),
+        Join(rel.left, _change(rel.right, changed), "inner", rel.condition),
+    )
+
+
+def _own(rel: Join, changed: Changed) -> Relation:
+    """δL ⋉ R_new, δL ▷ R_new or δL ⟕ R_new: what the left rows that came and went bring along."""
+    return Join(_change(rel.left, changed), rel.right, rel.kind, rel.condition)
+
+
+def _flips(left: Relation, right: Relation, condition: Scalar, changed: Changed) -> Relation:
+    """The rows of L_old that found or lost their last match: C ⋉ R_new − C ⋉ R_old, C = L_old ⋉ δR.
+
+    On any condition: the key is the left row itself, and only rows that meet a changed right row are looked at.
+    """
+    met = Join(before(left, changed), _change(right, changed), "semi", condition)
+    now = Join(met, right, "semi", condition)
+    then = Join(met, before(right, changed), "semi", condition)
+    return net(Union((weighted(now, 1), weighted(then, -1))))
+
+
+def _left(rel: Join, changed: Changed) -> tuple[Relation, ...]:
+    """δ(L ⟕ R) = δL ⟕ R_new + L_old ⋈ δR − pad(flips of L_old)"""
+    outer = Join(rel.left, rel.right, "left", rel.condition)
+    met = Join(before(rel.left, changed), _change(rel.right, changed), "inner", rel.condition)
+    flipped = _negated(_flips(rel.left, rel.right, rel.condition, changed))
+    return (_own(outer, changed), met, _padded(flipped, rel.schema))
+
+
+def _negated(change_: Relation) -> Relation:
+    rows = tuple(f for f in change_.schema if f != WEIGHT_FIELD)
+    return Project(change_, (*pass_through(rows), Item(WEIGHT, call("-", Column(WEIGHT)), BIGINT)))
+
+
+def _padded(change_: Relation, schema: Schema) -> Relation:
+    """The rows of a change with NULL for every column of the schema that they do not have."""
+    have = {f.name for f in change_.schema}
+    items = tuple(Item(f.name, Column(f.name) if f.name in have else Cast(NULL, f.type), f.type) for f in schema)
+    return Project(change_, (*items, *pass_through((WEIGHT_FIELD,))))
 
 
 def _union(rel: Union, changed: Changed) -> Relation:

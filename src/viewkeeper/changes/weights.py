@@ -4,24 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Literal as OneOf
-from typing import assert_never
 
 from viewkeeper.algebra.relations import (
     WEIGHT,
     WEIGHT_FIELD,
     Aggregate,
-    Changes,
     Filter,
     Item,
-    Join,
     Measure,
     Project,
     Relation,
     Scan,
-    Union,
-    Values,
+    inputs,
     names,
     pass_through,
+    with_inputs,
 )
 from viewkeeper.algebra.scalars import ZERO, Cast, Column, Literal, call
 from viewkeeper.algebra.types import BIGINT, not_comparable
@@ -56,20 +53,6 @@ def columns_without_weight(rel: Relation) -> tuple[str, ...]:
 
 def before(rel: Relation, changed: Changed) -> Relation:
     """The relation as it was before the change; tables that did not change are left as they are."""
-    match rel:
-        case Scan(table, columns):
-            return Scan(table, columns, "old") if table in changed else rel
-        case Changes() | Values():
-            return rel
-        case Filter(input, predicate):
-            return Filter(before(input, changed), predicate)
-        case Project(input, items):
-            return Project(before(input, changed), items)
-        case Join(left, right, kind, condition):
-            return Join(before(left, changed), before(right, changed), kind, condition)
-        case Union(inputs):
-            return Union(tuple(before(i, changed) for i in inputs))
-        case Aggregate(input, group_by, measures):
-            return Aggregate(before(input, changed), group_by, measures)
-        case _:
-            assert_never(rel)
+    if isinstance(rel, Scan):
+        return Scan(rel.table, rel.columns, "old") if rel.table in changed else rel
+    return with_inputs(rel, tuple(before(i, changed) for i in inputs(rel)))

@@ -177,7 +177,7 @@ def _read(
 
     try:
         relation = with_types(bound.relation, ask)
-        text = unparse(relation)
+        text = unparse(bound.as_read)
         if [f.dataType for f in session.sql(text).schema.fields] != [f.dataType for f in schema.fields]:
             return None, Reason("this query", "Spark gives other types for it than for how it was read")
         if not same_plan(session, query, text):

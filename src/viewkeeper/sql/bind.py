@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Literal as OneOf
 from typing import assert_never
 
 from sqlglot import exp
@@ -21,6 +22,7 @@ from viewkeeper.algebra.relations import (
     Filter,
     Item,
     Join,
+    JoinKind,
     Measure,
     Project,
     Relation,
@@ -31,11 +33,12 @@ from viewkeeper.algebra.relations import (
     names,
 )
 from viewkeeper.algebra.scalars import TRUE, Column, Scalar, substitute
+from viewkeeper.algebra.subqueries import CannotJoin, as_joins
 from viewkeeper.algebra.types import UNKNOWN
 from viewkeeper.errors import InternalError
 from viewkeeper.sql.catalog import Catalog, DeltaTable, KeptView, Source, Unmaintainable
 from viewkeeper.sql.dialect import ViewSpark
-from viewkeeper.sql.expressions import Names, Refusal, aggregate_calls, refuse, to_scalar
+from viewkeeper.sql.expressions import Refusal, Scope, aggregate_calls, refuse, to_scalar
 from viewkeeper.sql.parse import generate
 
 _PLACEHOLDER = "__vk_source_"
@@ -43,8 +46,9 @@ _PLACEHOLDER = "__vk_source_"
 
 @dataclass(frozen=True)
 class Bound:
-    """The definition as algebra; types are still unknown above the tables."""
+    """The definition as algebra, as it was read and with subqueries as joins; types are still unknown."""
 
+    as_read: Relation
     relation: Relation
 
 
@@ -86,8 +90,10 @@ def bind(tree: exp.Query, catalog: Catalog, output: tuple[str, ...]) -> Bound | 
         binder = _Binder({k.lower(): v for k, v in sources.items()})
         relation = binder.query(qualified, {}).relation
         renamed = zip(output, relation.schema, strict=True)
-        return Bound(collapse(prune(Project(relation, tuple(Item(n, Column(f.name), f.type) for n, f in renamed)))))
-    except Refusal as refusal:
+        shown = Project(relation, tuple(Item(n, Column(f.name), f.type) for n, f in renamed))
+        as_read = collapse(prune(shown))
+        return Bound(as_read, collapse(prune(as_joins(as_read))))
+    except (Refusal, CannotJoin) as refusal:
         return refusal.reason
 
 
@@ -183,16 +189,16 @@ class _Binder:
 
     # Queries
 
-    def query(self, tree: exp.Expr, withs: Withs) -> _Rows:
+    def query(self, tree: exp.Expr, withs: Withs, outer: Scope | None = None) -> _Rows:
         match tree:
             case exp.Select():
-                return self.select(tree, _with_clause(tree, withs))
+                return self.select(tree, _with_clause(tree, withs), outer)
             case exp.Union():
-                rows = self.union(tree, _with_clause(tree, withs))
+                rows = self.union(tree, _with_clause(tree, withs), outer)
                 return _distinct(rows) if tree.args.get("distinct") else rows
             case exp.Subquery():
                 _refuse_clauses(tree, ("limit", "offset"))
-                return self.query(tree.this, _with_clause(tree, withs))
+                return self.query(tree.this, _with_clause(tree, withs), outer)
             case exp.SetOperation():
                 raise refuse(tree, type(tree).__name__.upper(), _NOT_YET)
             case exp.Values():
@@ -200,11 +206,11 @@ class _Binder:
             case _:
                 raise refuse(tree, type(tree).__name__, _NOT_YET)
 
-    def union(self, tree: exp.SetOperation, withs: Withs) -> _Rows:
+    def union(self, tree: exp.SetOperation, withs: Withs, outer: Scope | None) -> _Rows:
         if tree.args.get("by_name"):
             raise refuse(tree, "UNION BY NAME", _NOT_YET)
         _refuse_clauses(tree, ("limit", "offset"))
-        branches = (self.query(tree.left, withs), self.query(tree.right, withs))
+        branches = (self.query(tree.left, withs, outer), self.query(tree.right, withs, outer))
         outputs = [self.fresh(label) for label in branches[0].labels]
         aligned = tuple(
             Project(
@@ -221,21 +227,21 @@ class _Binder:
         rows = [r.expressions if isinstance(r, exp.Tuple) else [r] for r in tree.expressions]
         labels = tuple(_column_aliases(tree) or [f"col{i + 1}" for i in range(len(rows[0]))])
         fields = tuple(Field(self.fresh(label), UNKNOWN) for label in labels)
-        return _Rows(Values(fields, tuple(tuple(to_scalar(c, {}) for c in row) for row in rows)), labels)
+        return _Rows(Values(fields, tuple(tuple(to_scalar(c, Scope()) for c in row) for row in rows)), labels)
 
     # One SELECT
 
-    def select(self, tree: exp.Select, withs: Withs) -> _Rows:
+    def select(self, tree: exp.Select, withs: Withs, outer: Scope | None) -> _Rows:
         _refuse_clauses(tree, tuple(_CLAUSES))
-        relation, columns = self.from_clause(tree, withs)
+        relation, scope = self.from_clause(tree, withs, outer)
         if where := tree.args.get("where"):
-            relation = Filter(relation, to_scalar(where.this, columns))
+            relation = Filter(relation, to_scalar(where.this, scope))
         selected = tree.expressions
         having = tree.args.get("having")
         if tree.args.get("group") or having or any(True for e in selected for _ in aggregate_calls(e)):
-            relation, values = self.aggregate(tree, relation, columns)
+            relation, values = self.aggregate(tree, relation, scope)
         else:
-            values = [to_scalar(e, columns) for e in selected]
+            values = [to_scalar(e, scope) for e in selected]
         labels = tuple(e.output_name or f"c{i + 1}" for i, e in enumerate(selected))
         items = tuple(Item(self.fresh(n), v, UNKNOWN) for n, v in zip(labels, values, strict=True))
         rows = _Rows(Project(relation, items), labels)
@@ -243,46 +249,63 @@ class _Binder:
             raise refuse(distinct, "DISTINCT ON", _NOT_YET)
         return _distinct(rows) if distinct else rows
 
-    def from_clause(self, tree: exp.Select, withs: Withs) -> tuple[Relation, Names]:
+    def from_clause(self, tree: exp.Select, withs: Withs, outer: Scope | None) -> tuple[Relation, Scope]:
+        def read(query: exp.Expr, scope: Scope) -> Relation:
+            return self.query(query, withs, scope).relation
+
+        around = Scope(outer=outer, read=read)
         source = tree.args.get("from_")
         if source is None:
-            return Values((), ((),)), {}
-        return self.joined(self.table(source.this, withs), tree, withs)
+            return Values((), ((),)), around
+        return self.joined(self.table(source.this, withs, around), tree, withs)
 
-    def joined(self, first: tuple[Relation, Names], tree: exp.Expr, withs: Withs) -> tuple[Relation, Names]:
+    def joined(self, first: tuple[Relation, Scope], tree: exp.Expr, withs: Withs) -> tuple[Relation, Scope]:
         """The first table and those joined to it one after another."""
-        relation, columns = first
+        relation, scope = first
         for join in tree.args.get("joins") or []:
-            relation, columns = self.join(join, relation, columns, withs)
-        return relation, columns
+            relation, scope = self.join(join, relation, scope, withs)
+        return relation, scope
 
-    def join(self, join: exp.Join, left: Relation, columns: Names, withs: Withs) -> tuple[Relation, Names]:
-        kind = " ".join(str(join.args[k]).upper() for k in ("method", "side", "kind") if join.args.get(k))
-        if kind not in ("", "INNER", "CROSS"):
-            raise refuse(join, f"{kind} JOIN", _NOT_YET)
+    def join(self, join: exp.Join, left: Relation, scope: Scope, withs: Withs) -> tuple[Relation, Scope]:
+        words = " ".join(str(join.args[k]).upper() for k in ("method", "side", "kind") if join.args.get(k))
+        kind = _JOIN_KINDS.get(words)
+        if kind is None:
+            raise refuse(join, f"{words} JOIN", _NOT_YET)
         if join.args.get("using"):
             raise refuse(join, "JOIN USING", "its columns could not be resolved")
-        right, more = self.table(join.this, withs)
-        both = {**columns, **more}
+        right, theirs = self.table(join.this, withs, replace(scope, columns={}, joined_by={}))
+        both = replace(
+            scope,
+            columns={**scope.columns, **theirs.columns},
+            joined_by={**scope.joined_by, **dict.fromkeys((t for t, _ in theirs.columns), kind), **theirs.joined_by},
+        )
         on = join.args.get("on")
-        return Join(left, right, "inner", to_scalar(on, both) if on is not None else TRUE), both
+        condition = to_scalar(on, both) if on is not None else TRUE
+        match kind:
+            case "right":
+                return Join(right, left, "left", condition), both
+            case "semi" | "anti":
+                return Join(left, right, kind, condition), scope
+            case _:
+                return Join(left, right, kind, condition), both
 
-    def table(self, tree: exp.Expr, withs: Withs) -> tuple[Relation, Names]:
+    def table(self, tree: exp.Expr, withs: Withs, around: Scope) -> tuple[Relation, Scope]:
         if tree.args.get("pivots"):
             raise refuse(tree, "PIVOT", _NOT_YET)
         match tree:
             case exp.Subquery(this=exp.Table() | exp.Subquery() as inner) if not tree.alias:
-                return self.joined(self.table(inner, withs), tree, withs)  # parentheses around joins
+                return self.joined(self.table(inner, withs, around), tree, withs)  # parentheses around joins
             case exp.Table():
                 rows = self.named_table(tree, withs)
             case exp.Subquery() | exp.Values():
-                rows = self.query(tree, withs)
+                rows = self.query(tree, withs, around.outer)
             case _:
                 raise refuse(tree, type(tree).__name__.upper(), _NOT_YET)
         labels = _column_aliases(tree) or rows.labels
         alias = tree.alias.lower()
         found = zip(labels, names(rows.relation), strict=True)
-        return self.joined((rows.relation, {(alias, label.lower()): name for label, name in found}), tree, withs)
+        scope = replace(around, columns={(alias, label.lower()): name for label, name in found})
+        return self.joined((rows.relation, scope), tree, withs)
 
     def named_table(self, tree: exp.Table, withs: Withs) -> _Rows:
         source = self.sources.get(tree.name.lower())
@@ -319,25 +342,27 @@ class _Binder:
 
     # Aggregation
 
-    def aggregate(self, tree: exp.Select, relation: Relation, columns: Names) -> tuple[Relation, list[Scalar]]:
+    def aggregate(self, tree: exp.Select, relation: Relation, scope: Scope) -> tuple[Relation, list[Scalar]]:
         having = tree.args.get("having")
         outputs = [_unaliased(e) for e in tree.expressions] + ([having.this] if having else [])
         computed: list[Item] = []
-        keys = {generate(k): self.computed(k, to_scalar(k, columns), computed) for k in _group_keys(tree)}
+        keys = {generate(k): self.computed(k, to_scalar(k, scope), computed) for k in _group_keys(tree)}
         measures: dict[str, Measure] = {}
         for aggregate in (a for output in outputs for a in aggregate_calls(output)):
             if generate(aggregate) not in measures:
-                measures[generate(aggregate)] = self.measure(aggregate, columns, computed)
+                measures[generate(aggregate)] = self.measure(aggregate, scope, computed)
         grouped = Aggregate(
             Project(relation, tuple(computed)),
             tuple(dict.fromkeys(keys.values())),
             tuple(measures.values()),
         )
         replaced = {**keys, **{text: m.name for text, m in measures.items()}}
-        values = [to_scalar(output, {}, replaced) for output in outputs]
+        # Only what is grouped by can be seen from now on, by subqueries too.
+        grouped_scope = replace(scope, columns={at: n for at, n in scope.columns.items() if n in keys.values()})
+        values = [to_scalar(output, grouped_scope, replaced) for output in outputs]
         return (Filter(grouped, values[-1]), values[:-1]) if having else (grouped, values)
 
-    def measure(self, tree: exp.Expr, columns: Names, computed: list[Item]) -> Measure:
+    def measure(self, tree: exp.Expr, scope: Scope, computed: list[Item]) -> Measure:
         inner = tree.this if isinstance(tree, exp.Filter) else tree
         if not isinstance(inner, exp.AnonymousAggFunc):
             raise refuse(inner, generate(inner), "this form of aggregate is not maintained from changes yet")
@@ -350,12 +375,12 @@ class _Binder:
             args = list(args[0].expressions)
         if any(isinstance(a, (exp.Order, exp.IgnoreNulls, exp.RespectNulls)) for a in args):
             raise refuse(inner, f"{function}()", "an ordered aggregate is not maintained from changes yet")
-        values = [] if any(isinstance(a, exp.Star) for a in args) else [to_scalar(a, columns) for a in args]
+        values = [] if any(isinstance(a, exp.Star) for a in args) else [to_scalar(a, scope) for a in args]
         given = tuple(self.computed(inner, value, computed) for value in values)
         where = None
         if isinstance(tree, exp.Filter):
             condition = tree.expression.this
-            where = self.computed(condition, to_scalar(condition, columns), computed)
+            where = self.computed(condition, to_scalar(condition, scope), computed)
         return Measure(self.fresh(function), function, given, UNKNOWN, distinct, where)
 
     def computed(self, tree: exp.Expr, value: Scalar, items: list[Item]) -> str:
@@ -369,6 +394,14 @@ class _Binder:
 
 
 _NOT_YET = "not maintained from changes yet"
+_JOIN_KINDS: Mapping[str, JoinKind | OneOf["right"]] = {
+    **dict.fromkeys(("", "INNER", "CROSS"), "inner"),
+    **dict.fromkeys(("LEFT", "LEFT OUTER"), "left"),
+    **dict.fromkeys(("RIGHT", "RIGHT OUTER"), "right"),
+    **dict.fromkeys(("FULL", "FULL OUTER"), "full"),
+    **dict.fromkeys(("SEMI", "LEFT SEMI"), "semi"),
+    **dict.fromkeys(("ANTI", "LEFT ANTI"), "anti"),
+}
 _CLAUSES = {
     "laterals": "LATERAL VIEW",
     "qualify": "QUALIFY",

@@ -3,16 +3,41 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 
 from sqlglot import exp
 
 from viewkeeper.algebra.reasons import Reason
-from viewkeeper.algebra.scalars import Call, Cast, Column, Literal, Scalar, Verbatim, call
+from viewkeeper.algebra.relations import Relation
+from viewkeeper.algebra.scalars import Call, Cast, Column, Literal, Outer, Scalar, Subquery, Verbatim, call
 from viewkeeper.sql.functions import GENERATORS, WINDOW_ONLY, why_not_repeatable
 from viewkeeper.sql.parse import generate, parenthesize, position
 
 Names = Mapping[tuple[str, str], str]
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What an expression can see: columns by (table, name), and the scope around a subquery.
+
+    `joined_by` says how each table after the first was joined, which decides the value of a column that USING
+    shares. `read` binds a subquery that stands in an expression.
+    """
+
+    columns: Names = field(default_factory=dict)
+    joined_by: Mapping[str, str] = field(default_factory=dict)
+    outer: Scope | None = None
+    read: Callable[[exp.Expr, Scope], Relation] | None = None
+
+    def resolve(self, table: str, name: str) -> Scalar | None:
+        """The column, one of an enclosing query, or None."""
+        found = self.columns.get((table.lower(), name.lower()))
+        if found is not None:
+            return Column(found)
+        around = self.outer.resolve(table, name) if self.outer else None
+        return Outer(around.name) if isinstance(around, (Column, Outer)) else None
+
 
 _BINARY: dict[type[exp.Expr], str] = {
     exp.Add: "+",
@@ -59,59 +84,90 @@ def _is_aggregate(tree: exp.Expr) -> bool:
     return isinstance(tree, (exp.AggFunc, exp.WithinGroup))
 
 
-def to_scalar(tree: exp.Expr, names: Names, replaced: Mapping[str, str] | None = None) -> Scalar:
+def to_scalar(tree: exp.Expr, scope: Scope, replaced: Mapping[str, str] | None = None) -> Scalar:
     """The expression as a scalar. `replaced` gives the column that holds an expression of this text."""
     if replaced and (name := replaced.get(generate(tree))) is not None:
         return Column(name)
     _check(tree)
     match tree:
         case exp.Column():
-            return Column(_resolve(tree, names))
+            return _resolve(tree, scope)
         case exp.Coalesce():
-            # Calls people write stay calls by name; this one stands for a column that USING shares, and in an
-            # inner join both sides have the same value.
-            return to_scalar(tree.this, names, replaced)
+            return _shared(tree, scope)
+        case _ if is_subquery(tree):
+            return _subquery(tree, scope, replaced)
         case exp.Paren() | exp.Alias():
-            return to_scalar(tree.this, names, replaced)
+            return to_scalar(tree.this, scope, replaced)
         case exp.Literal() | exp.Boolean() | exp.Null() | exp.Var():
             return Literal(generate(tree))
         case exp.Not(this=exp.Is() as test) if isinstance(test.expression, exp.Null):
-            return call("IS NOT NULL", to_scalar(test.this, names, replaced))
+            return call("IS NOT NULL", to_scalar(test.this, scope, replaced))
         case exp.Is() if isinstance(tree.expression, exp.Null):
-            return call("IS NULL", to_scalar(tree.this, names, replaced))
+            return call("IS NULL", to_scalar(tree.this, scope, replaced))
         case exp.Not():
-            return call("NOT", to_scalar(tree.this, names, replaced))
+            return call("NOT", to_scalar(tree.this, scope, replaced))
         case exp.Neg() if not isinstance(tree.this, exp.Literal):
-            return call("-", to_scalar(tree.this, names, replaced))
+            return call("-", to_scalar(tree.this, scope, replaced))
         case exp.If() if tree.args.get("false") is not None:
             branches = (tree.this, tree.args["true"], tree.args["false"])
-            return Call("IF", tuple(to_scalar(b, names, replaced) for b in branches))
+            return Call("IF", tuple(to_scalar(b, scope, replaced) for b in branches))
         case exp.Cast() if type(tree) is exp.Cast and not tree.args.get("format"):
-            return Cast(to_scalar(tree.this, names, replaced), generate(tree.to))
+            return Cast(to_scalar(tree.this, scope, replaced), generate(tree.to))
         case exp.Anonymous() if isinstance(tree.this, str) and not list(tree.find_all(exp.Lambda)):
-            args = tuple(to_scalar(a, names, replaced) for a in tree.expressions)
+            args = tuple(to_scalar(a, scope, replaced) for a in tree.expressions)
             return Call(tree.this.upper(), args)
         case _ if type(tree) in _BINARY:
-            left, right = (to_scalar(tree.args[side], names, replaced) for side in ("this", "expression"))
+            left, right = (to_scalar(tree.args[side], scope, replaced) for side in ("this", "expression"))
             return call(_BINARY[type(tree)], left, right)
         case _:
-            return _verbatim(tree, names, replaced)
+            return _verbatim(tree, scope, replaced)
 
 
-def _resolve(column: exp.Column, names: Names) -> str:
-    try:
-        return names[column.table.lower(), column.name.lower()]
-    except KeyError:
-        raise refuse(column, column.sql(), "this column cannot be told from the query's tables") from None
+def _resolve(column: exp.Column, scope: Scope) -> Scalar:
+    found = scope.resolve(column.table, column.name)
+    if found is None:
+        raise refuse(column, column.sql(), "this column cannot be told from the query's tables")
+    return found
 
 
-def _verbatim(tree: exp.Expr, names: Names, replaced: Mapping[str, str] | None) -> Verbatim:
+def _shared(tree: exp.Coalesce, scope: Scope) -> Scalar:
+    """A column that USING shares (calls people write stay calls by name): of the side whose rows all stay."""
+    first, *others = (tree.this, *tree.expressions)
+    value = to_scalar(first, scope)
+    for other in others:
+        kind = scope.joined_by.get(other.table.lower(), "inner") if isinstance(other, exp.Column) else "full"
+        if kind == "right":
+            value = to_scalar(other, scope)
+        elif kind == "full":
+            value = call("COALESCE", value, to_scalar(other, scope))
+    return value
+
+
+def is_subquery(tree: exp.Expr) -> bool:
+    return isinstance(tree, exp.Query | exp.Exists) or (isinstance(tree, exp.In) and tree.args.get("query") is not None)
+
+
+def _subquery(tree: exp.Expr, scope: Scope, replaced: Mapping[str, str] | None) -> Scalar:
+    if scope.read is None:
+        raise refuse(tree, "subquery", "it cannot stand here")
+    match tree:
+        case exp.Exists():
+            return Subquery("exists", (), scope.read(tree.this, scope))
+        case exp.In():
+            tested = tree.this.expressions if isinstance(tree.this, exp.Tuple) else [tree.this]
+            values = tuple(to_scalar(t, scope, replaced) for t in tested)
+            return Subquery("in", values, scope.read(tree.args["query"], scope))
+        case _:
+            return Subquery("scalar", (), scope.read(tree, scope))
+
+
+def _verbatim(tree: exp.Expr, scope: Scope, replaced: Mapping[str, str] | None) -> Verbatim:
     """Spark's own text, with a hole for each column (or replaced expression) in it."""
     copy = exp.Paren(this=tree.copy())
     args: list[Scalar] = []
     for node in list(copy.this.walk(bfs=True, prune=lambda n: _is_hole(n, replaced))):
         if _is_hole(node, replaced):
-            args.append(to_scalar(node, names, replaced))
+            args.append(to_scalar(node, scope, replaced))
             node.replace(exp.column(f"__vk_hole_{len(args) - 1}"))
         elif node is not copy.this:
             _check(node)
@@ -127,22 +183,21 @@ def _verbatim(tree: exp.Expr, names: Names, replaced: Mapping[str, str] | None) 
 
 
 def _is_hole(node: exp.Expr, replaced: Mapping[str, str] | None) -> bool:
-    return isinstance(node, exp.Column | exp.Coalesce) or bool(replaced and generate(node) in replaced)
+    own = isinstance(node, exp.Column | exp.Coalesce) or is_subquery(node)
+    return own or bool(replaced and generate(node) in replaced)
 
 
 def _check(tree: exp.Expr) -> None:
     """Refuse what no scalar over one row can mean, or what another run would answer differently."""
     match tree:
-        case exp.Query() | exp.Exists() | exp.SubqueryPredicate():
-            raise refuse(tree, "subquery in an expression", "not maintained from changes yet")
+        case exp.SubqueryPredicate() if not isinstance(tree, exp.Exists):
+            raise refuse(tree, type(tree).__name__.upper(), "not maintained from changes yet")
         case exp.Window():
             raise refuse(tree, "window function", "not maintained from changes yet")
         case exp.Placeholder() | exp.Parameter():
             raise refuse(tree, "parameter", "a view cannot hold parameters")
         case exp.AggFunc() | exp.WithinGroup():
             raise refuse(tree, generate(tree), "an aggregate is not possible here")
-        case exp.In() if tree.args.get("query") is not None:
-            raise refuse(tree, "IN (subquery)", "not maintained from changes yet")
         case _:
             pass
     if isinstance(tree, exp.Func):

@@ -32,7 +32,7 @@ def canonical(plan: str) -> str:
         plan = re.sub(re.escape(name) + rf"#{number}(?!\d)", f"#{number}", plan)
     plan = _ATTRIBUTE.sub(r"#\1", plan).replace("Join Cross", "Join Inner")
     root = _tree(plan.splitlines())
-    shown = _Canon().visit(root)
+    shown = _Canon().visit(_left_outer(root))
     return "\n".join([f"output {shown.outputs}", *shown.lines])
 
 
@@ -57,6 +57,14 @@ def _tree(lines: list[str]) -> _PlanNode:
         path[-1][1].inputs.append(node)
         path.append((depth, node))
     return root.inputs[0] if root.inputs else root
+
+
+def _left_outer(node: _PlanNode) -> _PlanNode:
+    """L RIGHT JOIN R as R LEFT JOIN L: the order of its columns is up to whoever reads them by name."""
+    inputs = [_left_outer(i) for i in node.inputs]
+    if node.text.startswith("Join RightOuter"):
+        return _PlanNode(node.text.replace("Join RightOuter", "Join LeftOuter", 1), inputs[::-1])
+    return _PlanNode(node.text, inputs)
 
 
 @dataclass(frozen=True)

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import assert_never
+from dataclasses import replace
 
 from viewkeeper.algebra.node import walk
 from viewkeeper.algebra.relations import (
     Aggregate,
-    Changes,
     Field,
-    Filter,
-    Item,
-    Join,
-    Measure,
     Project,
     Relation,
-    Scan,
     Union,
     Values,
+    inputs,
+    with_inputs,
 )
 from viewkeeper.sql.unparse import unparse
 
@@ -36,27 +32,15 @@ def with_types(rel: Relation, ask: AskSchema) -> Relation:
 
 
 def _fill(rel: Relation, types: Types) -> Relation:
-    match rel:
-        case Scan() | Changes():
-            return rel
+    known = types.get(rel, ())
+    typed = with_inputs(rel, tuple(_fill(i, types) for i in inputs(rel)))
+    match typed:
         case Values(fields, rows):
-            known = types.get(rel, ())
             return Values(tuple(Field(f.name, t) for f, t in zip(fields, known, strict=True)), rows)
-        case Filter(input, predicate):
-            return Filter(_fill(input, types), predicate)
         case Project(input, items):
-            typed = zip(items, types.get(rel, ()), strict=True)
-            return Project(_fill(input, types), tuple(Item(i.name, i.value, t) for i, t in typed))
-        case Join(left, right, kind, condition):
-            return Join(_fill(left, types), _fill(right, types), kind, condition)
-        case Union(inputs):
-            return Union(tuple(_fill(i, types) for i in inputs))
+            return Project(input, tuple(replace(i, type=t) for i, t in zip(items, known, strict=True)))
         case Aggregate(input, group_by, measures):
-            known = types.get(rel, ())[len(group_by) :]
-            typed_measures = tuple(
-                Measure(m.name, m.function, m.args, t, m.distinct, m.where)
-                for m, t in zip(measures, known, strict=True)
-            )
-            return Aggregate(_fill(input, types), group_by, typed_measures)
+            found = zip(measures, known[len(group_by) :], strict=True)
+            return Aggregate(input, group_by, tuple(replace(m, type=t) for m, t in found))
         case _:
-            assert_never(rel)
+            return typed

@@ -27,8 +27,9 @@ from viewkeeper.algebra.relations import (
     Values,
     names,
 )
-from viewkeeper.algebra.scalars import TRUE, Call, Cast, Column, Literal, Scalar, Verbatim
+from viewkeeper.algebra.scalars import TRUE, Call, Cast, Column, Literal, Outer, Scalar, Subquery, Verbatim
 from viewkeeper.algebra.scalars import columns as columns_of
+from viewkeeper.errors import InternalError
 
 LONG_EXPRESSION = 2_000  # beyond this a computed column is named in a subquery rather than written out again
 
@@ -95,6 +96,7 @@ class _Block:
 class _Writer:
     leaves: Leaves
     aliases: set[str] = field(default_factory=set)
+    outer: Mapping[str, str] = field(default_factory=dict)  # the columns of the query around a subquery
 
     def query(self, rel: Relation) -> str:
         if isinstance(rel, Union):
@@ -134,16 +136,16 @@ class _Writer:
                 return self.values(rel)
             case Filter(input, predicate):
                 below = self.block(input)
-                text = render(predicate, below.columns)
+                text = self.render(predicate, below.columns)
                 if below.aggregated:
                     return replace(below, having=(*below.having, text))
                 return replace(below, where=(*below.where, text))
             case Project(input, items):
                 below = self.block(input)
-                mapping = {i.name: render(i.value, below.columns) for i in items}
+                mapping = {i.name: self.render(i.value, below.columns) for i in items}
                 if any(len(text) > LONG_EXPRESSION for text in below.columns.values()):
                     below = self.wrap(below)
-                    mapping = {i.name: render(i.value, below.columns) for i in items}
+                    mapping = {i.name: self.render(i.value, below.columns) for i in items}
                 measured = frozenset(i.name for i in items if columns_of(i.value) & below.measured)
                 return replace(below, columns=mapping, measured=measured)
             case Join():
@@ -176,7 +178,7 @@ class _Writer:
         alias = self.alias("given")
         columns = ", ".join(quote(f.name) for f in rel.fields)
         if rel.rows:
-            rows = ", ".join(f"({', '.join(render(cell, {}) for cell in row)})" for row in rel.rows)
+            rows = ", ".join(f"({', '.join(self.render(cell, {}) for cell in row)})" for row in rel.rows)
             source = f"VALUES {rows} AS {alias}({columns})"
         else:
             cells = ", ".join(f"CAST(NULL AS {f.type}) AS {quote(f.name)}" for f in rel.fields)
@@ -196,13 +198,21 @@ class _Writer:
         if rel.kind == "inner" and rel.condition == TRUE:
             source = f"{left.source}\nCROSS JOIN {opposite}"
         else:
-            source = f"{left.source}\n{_JOINS[rel.kind]} {opposite} ON {render(rel.condition, columns)}"
+            source = f"{left.source}\n{_JOINS[rel.kind]} {opposite} ON {self.render(rel.condition, columns)}"
         return _Block(
             source,
             {name: columns[name] for name in names(rel)},
             where=(*left.where, *right.where),
             joined=True,
         )
+
+    def render(self, scalar: Scalar, columns: Mapping[str, str]) -> str:
+        return render(scalar, columns, self)
+
+    def subquery(self, rel: Relation, columns: Mapping[str, str]) -> str:
+        """A query in an expression over these columns."""
+        inner = _Writer(self.leaves, self.aliases, {**self.outer, **columns})
+        return f"({_indent(inner.query(rel))})"
 
     def wrap(self, block: _Block) -> _Block:
         """A finished SELECT as a source of the next."""
@@ -232,25 +242,40 @@ _JOINS = {
 }
 
 
-def render(scalar: Scalar, columns: Mapping[str, str]) -> str:
+def render(scalar: Scalar, columns: Mapping[str, str], around: _Writer | None = None) -> str:
     """Spark SQL of an expression, its columns replaced by the given texts."""
+
+    def text(part: Scalar) -> str:
+        return render(part, columns, around)
+
     match scalar:
         case Column(name):
             return columns[name]
         case Literal(sql):
             return sql
         case Call(name, (left, right)) if name in INFIX:
-            return f"({render(left, columns)} {name} {render(right, columns)})"
+            return f"({text(left)} {name} {text(right)})"
         case Call("IS NULL" | "IS NOT NULL" as name, (arg,)):
-            return f"({render(arg, columns)} {name})"
+            return f"({text(arg)} {name})"
         case Call("NOT" | "-" as name, (arg,)):
-            return f"({name} {render(arg, columns)})"
+            return f"({name} {text(arg)})"
         case Call(name, args):
-            return f"{name}({', '.join(render(a, columns) for a in args)})"
+            return f"{name}({', '.join(map(text, args))})"
         case Cast(arg, type_):
-            return f"CAST({render(arg, columns)} AS {type_})"
+            return f"CAST({text(arg)} AS {type_})"
         case Verbatim(parts, args):
-            return parts[0] + "".join(render(a, columns) + part for a, part in zip(args, parts[1:], strict=True))
+            return parts[0] + "".join(text(a) + part for a, part in zip(args, parts[1:], strict=True))
+        case Outer(name) if around is not None:
+            return around.outer[name]
+        case Subquery("exists", _, rel) if around is not None:
+            return f"EXISTS {around.subquery(rel, columns)}"
+        case Subquery("in", args, rel) if around is not None:
+            tested = ", ".join(map(text, args))
+            return f"({tested if len(args) == 1 else f'({tested})'} IN {around.subquery(rel, columns)})"
+        case Subquery(_, _, rel) if around is not None:
+            return around.subquery(rel, columns)
+        case Outer() | Subquery():
+            raise InternalError("a subquery outside of a query")
         case _:
             assert_never(scalar)
 

@@ -229,6 +229,7 @@ def _bits(operator: Callable[[int, int], int]) -> Callable[[list[Any], str], Val
 
 
 _FUNCTIONS: dict[str, Callable[[list[Any], str], Value]] = {
+    "any_value": lambda values, _: values[0],
     "sum": lambda values, _: _sum(values),
     "avg": _avg,
     "min": lambda values, _: min(values),

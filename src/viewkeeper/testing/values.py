@@ -7,7 +7,7 @@ from collections.abc import Callable
 from decimal import ROUND_DOWN, ROUND_HALF_UP, Context, Decimal
 from typing import assert_never
 
-from viewkeeper.algebra.scalars import Call, Cast, Column, Literal, Scalar, Verbatim
+from viewkeeper.algebra.scalars import Call, Cast, Column, Literal, Outer, Scalar, Subquery, Verbatim
 from viewkeeper.algebra.types import FLOATING, INTEGRAL, decimal_parts
 
 Value = None | bool | int | float | Decimal | str
@@ -36,6 +36,8 @@ def compiled(scalar: Scalar, columns: tuple[str, ...]) -> Evaluated:
             return lambda row: cast(inner(row), type_)
         case Verbatim(parts):
             raise NotImplementedError(f"kept word for word, so only Spark knows its value: {parts}")
+        case Outer() | Subquery():
+            raise NotImplementedError("a subquery has a value only once it is a join")
         case _:
             assert_never(scalar)
 
@@ -118,6 +120,9 @@ def _integer(value: Value, type_: str) -> int:
 
 
 def _call(name: str, args: list[Evaluated]) -> Evaluated:
+    if name == "IF":  # only the branch that is taken has a value
+        condition, then, otherwise = args
+        return lambda row: (then if condition(row) is True else otherwise)(row)
     if name in _LENIENT:
         lenient = _LENIENT[name]
         return lambda row: lenient(*(a(row) for a in args))
@@ -200,13 +205,19 @@ _STRICT: dict[str, Function] = {
     "ABS": lambda a: EXACT.abs(a) if isinstance(a, Decimal) else abs(a),
     "UPPER": lambda a: a.upper(),
 }
+
+
+def _raise(message: Value) -> Value:
+    raise ArithmeticError(message)
+
+
 _LENIENT: dict[str, Function] = {
+    "RAISE_ERROR": _raise,
     "AND": _and,
     "OR": _or,
     "<=>": lambda a, b: a is b if a is None or b is None else a == b,
     "IS NULL": lambda a: a is None,
     "IS NOT NULL": lambda a: a is not None,
-    "IF": lambda condition, then, otherwise: then if condition is True else otherwise,
     "COALESCE": _coalesce,
     "LEAST": _extreme(min),
     "GREATEST": _extreme(max),
