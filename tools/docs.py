@@ -14,13 +14,14 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from viewkeeper.algebra import subqueries, types
 from viewkeeper.algebra.aggregates import (
     ADDITIVE,
+    AMBIGUOUS,
     EXTREMES,
     REPEATABLE,
     SYNONYMS,
@@ -30,15 +31,18 @@ from viewkeeper.algebra.aggregates import (
 )
 from viewkeeper.algebra.display import show
 from viewkeeper.algebra.node import walk
+from viewkeeper.algebra.orders import without_ties
 from viewkeeper.algebra.reasons import Reason
 from viewkeeper.algebra.relations import (
     Aggregate,
     Field,
+    Generate,
     Item,
     Measure,
     Project,
     Relation,
     Scan,
+    Top,
     Union,
     Values,
     inputs,
@@ -46,6 +50,7 @@ from viewkeeper.algebra.relations import (
 )
 from viewkeeper.algebra.relations import Filter as Filtered
 from viewkeeper.algebra.relations import Join as Joined
+from viewkeeper.algebra.relations import Window as Windowed
 from viewkeeper.algebra.scalars import Cast, Column, Scalar
 from viewkeeper.changes import propagate, refresh
 from viewkeeper.changes.refresh import Maintenance, MergeBag, MergeGroups, maintenance
@@ -99,20 +104,23 @@ def reading(query: str, output: tuple[str, ...]) -> Relation | Reason:
         return Reason("this query", f"its text cannot be read: {error.message}", error.position)
     if not isinstance(bound, Bound):
         return bound
-    relation = typed(bound.relation)
+    relation = without_ties(typed(bound.relation))
     return why_not_maintainable(stored_form(relation, "__vk_v")) or relation
 
 
 def typed(rel: Relation) -> Relation:
     """The relation with the types Spark would give, as far as the examples need them."""
     match rel:
-        case Filtered(input, predicate):
-            return Filtered(typed(input), predicate)
         case Project(input, items):
             below = typed(input)
             known = {f.name: f.type for f in below.schema}
             return Project(below, tuple(Item(i.name, i.value, _type_of(i.value, known)) for i in items))
-        case Filtered() | Joined() | Union():
+        case Windowed(input, partition_by, order_by, columns):
+            shown = tuple(replace(c, type="decimal(20,2)") for c in columns)
+            return Windowed(typed(input), partition_by, order_by, shown)
+        case Generate(input, generator, fields, outer):
+            return Generate(typed(input), generator, tuple(Field(f.name, "string") for f in fields), outer)
+        case Filtered() | Joined() | Union() | Top():
             return with_inputs(rel, tuple(map(typed, inputs(rel))))
         case Aggregate(input, group_by, measures):
             below = typed(input)
@@ -250,6 +258,36 @@ CONSTRUCTS = (
         "copies counted per row",
     ),
     Construct(
+        "`EXCEPT`, `INTERSECT`, with and without `ALL`",
+        "SELECT id FROM sales EXCEPT SELECT id FROM returns INTERSECT ALL SELECT id FROM sales",
+        f"{OPERATORS}/sets.md",
+        "copies counted per row, on either side",
+    ),
+    Construct(
+        "window functions with `PARTITION BY`, `WINDOW`, `QUALIFY`",
+        "SELECT id FROM sales QUALIFY row_number() OVER (PARTITION BY store ORDER BY day DESC) = 1",
+        f"{OPERATORS}/window.md",
+        "touched partitions, before and after",
+    ),
+    Construct(
+        "`ORDER BY … LIMIT … OFFSET …`",
+        "SELECT id FROM sales ORDER BY price DESC LIMIT 10",
+        f"{OPERATORS}/top.md",
+        "over an aggregate when the view is read, else the first rows before and after",
+    ),
+    Construct(
+        "`explode` and other generators, `LATERAL VIEW [OUTER]`",
+        "SELECT tag FROM sales LATERAL VIEW OUTER explode(tags) t AS tag",
+        f"{OPERATORS}/generate.md",
+        "changed rows, each with all its rows",
+    ),
+    Construct(
+        "`GROUPING SETS`, `ROLLUP`, `CUBE`, `grouping()`",
+        "SELECT grouping(store) FROM sales GROUP BY CUBE (store, day)",
+        f"{OPERATORS}/sets.md",
+        "as one aggregate, each row once for every set",
+    ),
+    Construct(
         "`GROUP BY`, also `ALL` and ordinals",
         "SELECT store FROM sales GROUP BY ALL",
         f"{OPERATORS}/aggregate.md",
@@ -294,6 +332,12 @@ CONSTRUCTS = (
         "touched groups computed afresh",
     ),
     Construct(
+        f"{len(AMBIGUOUS)} aggregates that depend on order or ties (`first`, `max_by`, `collect_list` …)",
+        "SELECT max_by(note, day) FROM sales",
+        f"{OPERATORS}/aggregate.md",
+        "touched groups computed afresh, as the last aggregate of a view",
+    ),
+    Construct(
         "an aggregate below another operator",
         "SELECT max(n) FROM (SELECT count(*) AS n FROM sales GROUP BY store)",
         f"{OPERATORS}/aggregate.md",
@@ -310,17 +354,11 @@ CONSTRUCTS = (
         "docs/definitions.md#clauses-of-the-query",
         "ignored: a table has no order",
     ),
-    Construct("`EXCEPT`, `INTERSECT`", "SELECT id FROM sales EXCEPT SELECT id FROM returns", DEFINITIONS),
-    Construct("window functions, `WINDOW`", "SELECT rank() OVER (ORDER BY price) FROM sales", DEFINITIONS),
-    Construct("`QUALIFY`", "SELECT id FROM sales QUALIFY rank() OVER (ORDER BY id) = 1", DEFINITIONS),
-    Construct("`LIMIT`", "SELECT id FROM sales ORDER BY id LIMIT 3", DEFINITIONS),
-    Construct("`OFFSET`", "SELECT id FROM sales OFFSET 3", DEFINITIONS),
+    Construct("a window without `PARTITION BY`", "SELECT rank() OVER (ORDER BY price) FROM sales", DEFINITIONS),
+    Construct("`LIMIT` without `ORDER BY`", "SELECT id FROM sales LIMIT 3", DEFINITIONS),
+    Construct("`WITHIN GROUP`", "SELECT listagg(note) WITHIN GROUP (ORDER BY id) FROM sales", DEFINITIONS),
+    Construct("`LATERAL` before a subquery", "SELECT x FROM sales a, LATERAL (SELECT a.id AS x)", DEFINITIONS),
     Construct("`SORT BY`, `CLUSTER BY`, `DISTRIBUTE BY`", "SELECT id FROM sales SORT BY id", DEFINITIONS),
-    Construct("`ROLLUP`, `CUBE`", "SELECT count(*) FROM sales GROUP BY store WITH ROLLUP", DEFINITIONS),
-    Construct("`GROUPING SETS`", "SELECT count(*) FROM sales GROUP BY store GROUPING SETS ((store), ())", DEFINITIONS),
-    Construct("ordered and collecting aggregates", "SELECT collect_list(id) FROM sales", DEFINITIONS),
-    Construct("`explode` and other generators", "SELECT explode(tags) FROM sales", DEFINITIONS),
-    Construct("`LATERAL VIEW`", "SELECT x FROM sales LATERAL VIEW explode(tags) e AS x", DEFINITIONS),
     Construct("`window()`, `session_window()`", "SELECT window(day, '1 day') FROM sales", DEFINITIONS),
     Construct("`PIVOT`, `UNPIVOT`", "SELECT * FROM sales PIVOT (sum(price) FOR store IN (1, 2))", DEFINITIONS),
     Construct("`TABLESAMPLE`", "SELECT id FROM sales TABLESAMPLE (10 PERCENT)", DEFINITIONS),
@@ -373,7 +411,8 @@ def functions() -> str:
         ("Aggregates added up from changes", ADDITIVE | {k for k, v in SYNONYMS.items() if v in ADDITIVE}),
         ("Aggregates merged from inserts", EXTREMES),
         ("Aggregates whose touched groups are computed afresh", afresh),
-        ("Aggregates that lead to a recompute", AGGREGATES - REPEATABLE - set(SYNONYMS)),
+        ("Aggregates whose touched groups are computed afresh, as the last of a view", AMBIGUOUS),
+        ("Aggregates that lead to a recompute", AGGREGATES - REPEATABLE - AMBIGUOUS - set(SYNONYMS)),
         ("Rows from rows: recompute", GENERATORS),
         ("Window functions: recompute", WINDOW_ONLY),
         ("Another value each time: recompute", RANDOM),
@@ -510,6 +549,31 @@ EXAMPLES = {
         propagate._aggregate,
     ),
     "distinct": Example("SELECT DISTINCT store FROM sales", ("store",), refresh._summed),
+    "except": Example(
+        "SELECT store, price FROM sales\nEXCEPT\nSELECT store, price FROM returns",
+        ("store", "price"),
+        refresh._summed,
+        changed={"sales": "any", "returns": "any"},
+    ),
+    "rollup": Example(
+        "SELECT store, day, sum(price) AS revenue FROM sales GROUP BY ROLLUP (store, day)",
+        ("store", "day", "revenue"),
+        refresh._summed,
+    ),
+    "window": Example(
+        "SELECT store, day, sum(price) OVER (PARTITION BY store ORDER BY day) AS so_far FROM sales",
+        ("store", "day", "so_far"),
+        propagate._window,
+    ),
+    "top": Example("SELECT id, price FROM sales ORDER BY price DESC LIMIT 3", ("id", "price"), propagate._top),
+    "top-groups": Example(
+        "SELECT store, sum(price) AS revenue FROM sales\nGROUP BY store ORDER BY revenue DESC LIMIT 3",
+        ("store", "revenue"),
+        refresh._summed,
+    ),
+    "generate": Example(
+        "SELECT id, tag FROM sales LATERAL VIEW explode(tags) t AS tag", ("id", "tag"), propagate._generate
+    ),
 }
 
 
@@ -654,6 +718,9 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "aggregate-readers": lambda: readers("aggregate"),
     "distinct-kept": lambda: kept("distinct"),
     "distinct-readers": lambda: readers("distinct"),
+    "except-kept": lambda: kept("except"),
+    "except-readers": lambda: readers("except"),
+    "top-groups-readers": lambda: readers("top-groups"),
 }
 for _name in EXAMPLES:
     for _part in (example, algebra, rule, change):

@@ -31,6 +31,7 @@ def make_tables(connection: Connection) -> None:
     """Empty tables for every state of the strategies' tables; `t` itself is its new state."""
     # DuckDB 2.0's optimizer repeats rows of a semi join now and then; what the text says is all we ask for.
     connection.execute("PRAGMA disable_optimizer")
+    connection.execute("SET default_null_order = 'NULLS_FIRST_ON_ASC_LAST_ON_DESC'")  # as Spark has it
     connection.execute("CREATE MACRO raise_error(message) AS error(message)")
     for table, columns in SCHEMAS.items():
         described = ", ".join(f'"{name}" {type_}' for name, type_ in columns)

@@ -13,7 +13,7 @@ from fake_catalog import FakeCatalog
 
 from viewkeeper.algebra.node import walk
 from viewkeeper.algebra.reasons import Reason
-from viewkeeper.algebra.relations import Relation, names
+from viewkeeper.algebra.relations import Generate, Relation, names
 from viewkeeper.algebra.scalars import Verbatim
 from viewkeeper.changes.stored import stored_form
 from viewkeeper.errors import SqlError
@@ -173,6 +173,45 @@ READ = {
     "union in from": "SELECT x, count(*) AS n FROM (SELECT a AS x FROM r UNION ALL SELECT a FROM t) GROUP BY x",
     "distinct": "SELECT DISTINCT a, s FROM r",
     "distinct expression": "SELECT DISTINCT a IS NULL AS x FROM r",
+    "except": "SELECT a FROM r EXCEPT SELECT a FROM t",
+    "except all": "SELECT a, s FROM r EXCEPT ALL SELECT a, s FROM t",
+    "intersect": "SELECT a, s FROM r INTERSECT SELECT a, s FROM t",
+    "intersect all": "SELECT a FROM r INTERSECT ALL SELECT a FROM t",
+    "three sets": "SELECT a FROM r EXCEPT SELECT a FROM t INTERSECT SELECT `Order` FROM u",
+    "set in from": "SELECT q.a, count(*) AS n FROM (SELECT a, b FROM r EXCEPT SELECT a, a FROM t) AS q GROUP BY q.a",
+    # Windows
+    "row number": "SELECT a, b, row_number() OVER (PARTITION BY a ORDER BY b, s) AS n FROM r",
+    "ranks": "SELECT rank() OVER (ORDER BY s DESC) AS x, dense_rank() OVER (PARTITION BY a ORDER BY s) AS y FROM r",
+    "running sum": "SELECT s, sum(b) OVER (PARTITION BY a ORDER BY b) AS x, sum(b) OVER (PARTITION BY a) AS y FROM r",
+    "frame": "SELECT sum(b) OVER (PARTITION BY s ORDER BY b, a ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS x FROM r",
+    "short frame": "SELECT sum(b) OVER (PARTITION BY s ORDER BY b, a ROWS UNBOUNDED PRECEDING) AS x FROM r",
+    "lag and lead": "SELECT lag(b) OVER w AS x, lead(b + 1) OVER w AS y FROM r WINDOW w AS (PARTITION BY s ORDER BY b, a)",
+    "window in an expression": "SELECT b - avg(b) OVER (PARTITION BY a) AS x FROM r WHERE b > 0",
+    "window of an expression": "SELECT row_number() OVER (PARTITION BY a % 2 ORDER BY b * -1, a, s) AS n FROM r",
+    "window over groups": "SELECT s, sum(b) AS x, rank() OVER (ORDER BY sum(b) DESC) AS n FROM r GROUP BY s",
+    "window over a join": "SELECT d, row_number() OVER (PARTITION BY r.a ORDER BY d, b, r.s, t.s) AS n FROM r JOIN t ON r.a = t.a",
+    "window over a window": """SELECT a, sum(n) OVER (PARTITION BY a) AS x FROM
+        (SELECT a, row_number() OVER (PARTITION BY s ORDER BY a, b) AS n FROM r) AS q""",
+    "qualify": "SELECT a, b FROM r QUALIFY row_number() OVER (PARTITION BY a ORDER BY b DESC, s) = 1",
+    "qualify by alias": "SELECT a, b, rank() OVER (PARTITION BY a ORDER BY b DESC) AS n FROM r QUALIFY n < 2",
+    "latest row": """SELECT a, b FROM (SELECT *, row_number() OVER (PARTITION BY a ORDER BY b DESC NULLS LAST, s) AS n FROM r)
+        WHERE n = 1""",
+    "distinct over windows": "SELECT DISTINCT a, count(*) OVER (PARTITION BY a) AS n FROM r",
+    "groups of windows": "SELECT n, count(*) AS m FROM (SELECT rank() OVER (PARTITION BY a ORDER BY b) AS n FROM r) GROUP BY n",
+    # Orders
+    "limit": "SELECT a, b FROM r ORDER BY b DESC NULLS LAST, a LIMIT 2",
+    "limit by position": "SELECT b, a FROM r ORDER BY 2 NULLS FIRST, 1 LIMIT 2",
+    "limit and offset": "SELECT b FROM r ORDER BY b NULLS LAST, a, s LIMIT 2 OFFSET 1",
+    "offset": "SELECT a, b FROM r ORDER BY b NULLS FIRST, a OFFSET 2",
+    "limit by something hidden": "SELECT s FROM r ORDER BY b * 2 DESC NULLS LAST, a LIMIT 2",
+    "limit of groups": "SELECT s, count(*) AS n FROM r GROUP BY s ORDER BY n DESC, s LIMIT 2",
+    "limit by an aggregate": "SELECT s FROM r GROUP BY s ORDER BY max(b) DESC NULLS LAST LIMIT 1",
+    "limit of distinct": "SELECT DISTINCT a FROM r ORDER BY a NULLS LAST LIMIT 2",
+    "limit of a union": "SELECT a FROM r UNION ALL SELECT a FROM t ORDER BY a NULLS LAST LIMIT 3",
+    "limit in a subquery": "SELECT sum(q.b) AS x FROM (SELECT b FROM r ORDER BY b DESC NULLS LAST LIMIT 2) AS q",
+    "limit in a union": "(SELECT b FROM r ORDER BY b NULLS LAST LIMIT 1) UNION ALL (SELECT a FROM t ORDER BY a NULLS LAST LIMIT 1)",
+    "limit in a scalar": "SELECT a, (SELECT d FROM t ORDER BY d DESC NULLS LAST LIMIT 1) AS x FROM r",
+    "limit in an in": "SELECT b FROM r WHERE a IN (SELECT a FROM t ORDER BY d NULLS LAST LIMIT 2)",
     # Aggregates
     "count": "SELECT count(*) AS n, count(a) AS m, count(DISTINCT a) AS d FROM r",
     "groups": "SELECT s, sum(a) AS x, min(b) AS y, max(b) AS z, avg(a) AS w FROM r GROUP BY s",
@@ -204,6 +243,13 @@ READ = {
     "constant above a global aggregate": "SELECT 'all' AS label FROM (SELECT count(*) AS n FROM r)",
     "global aggregate of nothing": "SELECT count(*) AS n, sum(a) AS x FROM r WHERE a > 99",
     "group of nothing": "SELECT a, count(*) AS n FROM r WHERE a > 99 GROUP BY a",
+    "rollup": "SELECT a, s, count(*) AS n, sum(a) AS x FROM r GROUP BY ROLLUP (a, s)",
+    "cube": "SELECT a, s, count(*) AS n FROM r GROUP BY CUBE (a, s)",
+    "grouping sets": "SELECT a, s, max(b) AS x FROM r GROUP BY GROUPING SETS ((a, s), a, ())",
+    "part of a rollup": "SELECT a, s, b, count(*) AS n FROM r GROUP BY a, ROLLUP (s, b)",
+    "rollup of an expression": "SELECT a + 1 AS x, count(*) AS n FROM r GROUP BY ROLLUP (a + 1)",
+    "grouping": "SELECT a, s, grouping(a) AS x, count(*) AS n FROM r GROUP BY ROLLUP (a, s)",
+    "having of a rollup": "SELECT a, s, sum(b) AS x FROM r GROUP BY ROLLUP (a, s) HAVING sum(b) > 1",
     "bool": "SELECT bool_and(f) AS x, bool_or(f) AS y FROM u",
     "mean": "SELECT mean(a) AS x FROM r",
 }
@@ -215,7 +261,8 @@ def test_reads_what_is_written(duck: Connection, sql: str) -> None:
     output = tuple(column[0] for column in duck.execute(to_duckdb(sql)).description)
     relation = bound(sql, output)
     expected = fetch(duck, sql)
-    assert fetch(duck, unparse(relation)) == expected, unparse(relation)
+    if not any(isinstance(node, Generate) for node in walk(relation)):  # which DuckDB does not have
+        assert fetch(duck, unparse(relation)) == expected, unparse(relation)
     assert fetch(duck, unparse(as_read(sql, output))) == expected, unparse(as_read(sql, output))
     if not any(isinstance(node, Verbatim) for node in walk(relation)):
         assert comparable(evaluate(relation, TABLES)) == expected
@@ -268,14 +315,11 @@ def test_unknown_table() -> None:
 
 # What cannot be read: the construct, and the text its position points to ("" where it knows none).
 REFUSED = {
-    "SELECT a FROM r LIMIT 3": ("LIMIT", "3"),
-    "SELECT a FROM (SELECT a FROM r LIMIT 3) AS q": ("LIMIT", "3"),
-    "SELECT a FROM r UNION ALL SELECT a FROM t LIMIT 3": ("LIMIT", "3"),
-    "SELECT a FROM r OFFSET 3": ("OFFSET", "3"),
+    "SELECT a FROM r LIMIT 3": ("LIMIT without ORDER BY", "3"),
+    "SELECT a FROM (SELECT a FROM r LIMIT 3) AS q": ("LIMIT without ORDER BY", "3"),
+    "SELECT a FROM r UNION ALL SELECT a FROM t LIMIT 3": ("LIMIT without ORDER BY", "3"),
+    "SELECT a FROM r OFFSET 3": ("OFFSET without ORDER BY", "3"),
     "SELECT r.a FROM r JOIN LATERAL (SELECT t.a FROM t WHERE t.a = r.a) AS q": ("LATERAL", None),
-    "SELECT a, row_number() OVER (ORDER BY a) AS n FROM r": ("window function", "row_number"),
-    "SELECT sum(a) OVER () AS n FROM r": ("window function", "sum"),
-    "SELECT a FROM r QUALIFY row_number() OVER (ORDER BY a) = 1": ("QUALIFY", "row_number"),
     "SELECT a,\n  rand() AS n FROM r": ("rand()", "rand"),
     "SELECT CASE WHEN rand() > 0.5 THEN 1 ELSE 2 END AS n FROM r": ("rand()", "rand"),
     "SELECT uuid() AS n FROM r": ("uuid()", "uuid"),
@@ -283,19 +327,8 @@ REFUSED = {
     "SELECT current_date() AS d FROM r": ("current_date()", "current_date"),
     "SELECT current_timestamp AS d FROM r": ("current_timestamp()", None),
     "SELECT current_user() AS u FROM r": ("current_user()", "current_user"),
-    "SELECT explode(array(1, 2)) AS x FROM r": ("explode()", None),
-    "SELECT a FROM r LATERAL VIEW explode(array(1, 2)) x AS y": ("LATERAL VIEW", None),
     "SELECT window(a, '1 day') AS w FROM r": ("window()", "window"),
-    "SELECT a FROM r EXCEPT SELECT a FROM t": ("EXCEPT", None),
-    "SELECT a FROM r INTERSECT SELECT a FROM t": ("INTERSECT", None),
     "SELECT a FROM r UNION BY NAME SELECT a FROM t": ("UNION BY NAME", None),
-    "SELECT a, count(*) AS n FROM r GROUP BY ROLLUP (a)": ("ROLLUP", None),
-    "SELECT a, count(*) AS n FROM r GROUP BY CUBE (a)": ("CUBE", None),
-    "SELECT a, count(*) AS n FROM r GROUP BY a WITH ROLLUP": ("ROLLUP", None),
-    "SELECT a, count(*) AS n FROM r GROUP BY GROUPING SETS ((a), ())": ("GROUPING SETS", None),
-    "SELECT collect_list(a) AS x FROM r": ("collect_list()", "collect_list"),
-    "SELECT first(a) AS x FROM r": ("first()", "first"),
-    "SELECT max_by(a, b) AS x FROM r": ("max_by()", "max_by"),
     "SELECT listagg(s, ',') AS x FROM r": ("listagg()", "listagg"),
     "SELECT DISTINCT ON (a) a FROM r": ("DISTINCT ON", None),
     "SELECT a FROM r TABLESAMPLE (10 PERCENT)": ("TABLESAMPLE", "r TABLESAMPLE"),

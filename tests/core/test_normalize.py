@@ -96,8 +96,8 @@ def test_codec_round_trip_of_changes(rel: Relation) -> None:
 
 
 def test_codec_names_what_it_does_not_know() -> None:
-    with pytest.raises(StorageError, match="'Window'"):
-        decode({"is": "Window", "input": None})
+    with pytest.raises(StorageError, match="'Pivot'"):
+        decode({"is": "Pivot", "input": None})
 
 
 @given(st.binary(min_size=LENGTH, max_size=LENGTH), st.integers(0, LENGTH - 1), st.integers(0, 255))

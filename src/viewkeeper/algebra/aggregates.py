@@ -19,6 +19,13 @@ REPEATABLE = (
     )
 )
 
+# Functions that may answer in several ways, as the order of the rows or a tie decides: whatever the touched groups
+# give is right, but it cannot be computed a second time to find what was given before.
+AMBIGUOUS = frozenset(
+    """any_value approx_percentile array_agg collect_list collect_set first first_value histogram_numeric last
+    last_value max_by min_by mode percentile_approx""".split()
+)
+
 SYNONYMS = {"mean": "avg"}
 
 # A decimal of more digits than this times a weight of ten digits would not fit in 38.

@@ -8,13 +8,18 @@ from viewkeeper.algebra.relations import (
     Aggregate,
     Changes,
     Filter,
+    Generate,
     Join,
     Measure,
+    Ordering,
     Project,
     Relation,
     Scan,
+    SetOperation,
+    Top,
     Union,
     Values,
+    Window,
     inputs,
 )
 from viewkeeper.algebra.scalars import Call, Cast, Column, Literal, Outer, Scalar, Subquery, Verbatim
@@ -55,6 +60,17 @@ def show_measure(measure: Measure) -> str:
     return f"{measure.name} = {measure.function.lower()}({distinct}{', '.join(measure.args) or '*'}){where}"
 
 
+def show_order(order_by: tuple[Ordering, ...]) -> str:
+    return ", ".join(o.column + (" desc" if o.descending else "") for o in order_by)
+
+
+def show_window(window: Window) -> str:
+    by = f" by {', '.join(window.partition_by)}" if window.partition_by else ""
+    order = f" in order of {show_order(window.order_by)}" if window.order_by else ""
+    shown = (f"{c.name} = {c.function.lower()}({', '.join(map(show_scalar, c.args))})" for c in window.columns)
+    return f"window{by}{order}: {', '.join(shown)}"
+
+
 def show_operator(rel: Relation) -> str:
     """The operator alone, without its inputs."""
     match rel:
@@ -73,9 +89,21 @@ def show_operator(rel: Relation) -> str:
             return f"{kind} join on {show_scalar(condition)}"
         case Union():
             return "union all"
-        case Aggregate(_, group_by, measures):
+        case Aggregate(_, group_by, measures, sets):
+            if sets:
+                group_by = tuple(f"({', '.join(one)})" for one in sets)
             by = f" by {', '.join(group_by)}" if group_by else " of everything"
             return f"aggregate{by}" + "".join(f", {show_measure(m)}" for m in measures)
+        case Window():
+            return show_window(rel)
+        case Top(_, order_by, limit, offset):
+            which = f"first {limit} rows" if limit is not None else "all rows"
+            return f"{which}{f' after {offset}' if offset else ''} in order of {show_order(order_by)}"
+        case Generate(_, generator, fields, outer):
+            made = ", ".join(f.name for f in fields)
+            return f"generate {made} = {show_scalar(generator)}{' or NULL' if outer else ''}"
+        case SetOperation(_, _, kind, all_):
+            return f"{kind}{' all' if all_ else ''}"
         case _:
             assert_never(rel)
 

@@ -8,13 +8,17 @@ from viewkeeper.algebra.relations import (
     Aggregate,
     Changes,
     Filter,
+    Generate,
     Item,
     Join,
     Project,
     Relation,
     Scan,
+    SetOperation,
+    Top,
     Union,
     Values,
+    Window,
     empty,
     inputs,
     is_empty,
@@ -50,11 +54,24 @@ def prune(rel: Relation, needed: frozenset[str] | None = None) -> Relation:
         case Union(inputs):
             # Every branch must end with the same columns, so each gets exactly the wanted ones.
             return Union(tuple(_exactly(prune(i, wanted), wanted) for i in inputs))
-        case Aggregate(input, group_by, measures):
+        case Aggregate(input, group_by, measures, sets):
             # A global aggregate is one row because it measures something.
             kept_measures = tuple(m for m in measures if m.name in wanted) or (() if group_by else measures[:1])
             used = frozenset(group_by).union(*(m.reads for m in kept_measures))
-            return Aggregate(prune(input, used), group_by, kept_measures)
+            return Aggregate(prune(input, used), group_by, kept_measures, sets)
+        case Window(input, partition_by, order_by, window_columns):
+            kept_columns = tuple(c for c in window_columns if c.name in wanted)
+            if not kept_columns:
+                return prune(input, wanted)
+            args = (columns(a) for c in kept_columns for a in c.args)
+            used = wanted.union(partition_by, (o.column for o in order_by), *args)
+            return Window(prune(input, used), partition_by, order_by, kept_columns)
+        case Top(input, order_by, limit, offset):
+            return Top(prune(input, wanted.union(o.column for o in order_by)), order_by, limit, offset)
+        case Generate(input, generator, fields, outer):
+            return Generate(prune(input, wanted | columns(generator)), generator, fields, outer)
+        case SetOperation(left, right, kind, all_):
+            return SetOperation(prune(left), prune(right), kind, all_)
         case _:
             assert_never(rel)
 
@@ -105,6 +122,11 @@ def drop_empty(rel: Relation) -> Relation:
             below = drop_empty(input)
             gone = is_empty(below) and group_by
             return empty(rel.schema) if gone else Aggregate(below, group_by, measures)
+        case Window(input) | Top(input) | Generate(input):
+            below = drop_empty(input)
+            return empty(rel.schema) if is_empty(below) else with_inputs(rel, (below,))
+        case SetOperation(left, right):
+            return with_inputs(rel, (drop_empty(left), drop_empty(right)))
         case _:
             assert_never(rel)
 

@@ -175,11 +175,16 @@ class Measure(Node):
 
 @dataclass(frozen=True, eq=False)
 class Aggregate(Node):
-    """One row per group of equal `group_by` columns (NULL equals NULL); exactly one row if there are none."""
+    """One row per group of equal `group_by` columns (NULL equals NULL); exactly one row if there are none.
+
+    With grouping `sets` it stands for one grouping by each of them, the other columns NULL; only in definitions as
+    they are read.
+    """
 
     input: Relation
     group_by: tuple[str, ...]
     measures: tuple[Measure, ...]
+    sets: tuple[tuple[str, ...], ...] = ()
 
     def __post_init__(self) -> None:
         for measure in self.measures:
@@ -194,7 +199,101 @@ class Aggregate(Node):
         return (*keys, *(Field(m.name, m.type) for m in self.measures))
 
 
-Relation = Scan | Changes | Values | Filter | Project | Join | Union | Aggregate
+@dataclass(frozen=True, eq=False)
+class Ordering(Node):
+    """A column to order by."""
+
+    column: str
+    descending: bool = False
+    nulls_first: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class WindowColumn(Node):
+    """A function over the rows of a window frame; no frame in the text is Spark's default one."""
+
+    name: str
+    function: str
+    args: tuple[Scalar, ...]
+    type: str
+    frame: str = ""
+    ignore_nulls: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Window(Node):
+    """Each row of `input` with more columns, computed from the rows of its partition in their order."""
+
+    input: Relation
+    partition_by: tuple[str, ...]
+    order_by: tuple[Ordering, ...]
+    columns: tuple[WindowColumn, ...]
+
+    def __post_init__(self) -> None:
+        read = {*self.partition_by, *(o.column for o in self.order_by)}
+        _require(frozenset(read).union(*(own_columns(a) for c in self.columns for a in c.args)), self.input, "Window")
+        _distinct_names(self.schema, "Window")
+
+    @cached_property
+    def schema(self) -> Schema:
+        return (*self.input.schema, *(Field(c.name, c.type) for c in self.columns))
+
+
+@dataclass(frozen=True, eq=False)
+class Top(Node):
+    """The first `limit` rows of `input` in an order, after `offset` others; all others for no limit."""
+
+    input: Relation
+    order_by: tuple[Ordering, ...]
+    limit: int | None
+    offset: int = 0
+
+    def __post_init__(self) -> None:
+        _require(frozenset(o.column for o in self.order_by), self.input, "Top")
+
+    @property
+    def schema(self) -> Schema:
+        return self.input.schema
+
+
+@dataclass(frozen=True, eq=False)
+class Generate(Node):
+    """For each row of `input` the rows that a generator (explode …) makes of it; if `outer`, at least one."""
+
+    input: Relation
+    generator: Scalar
+    fields: tuple[Field, ...]
+    outer: bool = False
+
+    def __post_init__(self) -> None:
+        _require(own_columns(self.generator), self.input, "Generate")
+        _distinct_names(self.schema, "Generate")
+
+    @cached_property
+    def schema(self) -> Schema:
+        return (*self.input.schema, *self.fields)
+
+
+SetKind = OneOf["except", "intersect"]
+
+
+@dataclass(frozen=True, eq=False)
+class SetOperation(Node):
+    """EXCEPT or INTERSECT, by rows or (`all`) by copies of rows; only in definitions as they are read."""
+
+    left: Relation
+    right: Relation
+    kind: SetKind
+    all: bool
+
+    @property
+    def schema(self) -> Schema:
+        return self.left.schema
+
+
+Relation = (
+    Scan | Changes | Values | Filter | Project | Join | Union | Aggregate | Window | Top | Generate | SetOperation
+)
 
 
 def names(rel: Relation) -> tuple[str, ...]:
@@ -206,9 +305,9 @@ def inputs(rel: Relation) -> tuple[Relation, ...]:
     match rel:
         case Scan() | Changes() | Values():
             return ()
-        case Filter(input) | Project(input) | Aggregate(input):
+        case Filter(input) | Project(input) | Aggregate(input) | Window(input) | Top(input) | Generate(input):
             return (input,)
-        case Join(left, right):
+        case Join(left, right) | SetOperation(left, right):
             return (left, right)
         case Union(inputs):
             return inputs
@@ -227,7 +326,15 @@ def with_inputs(rel: Relation, below: tuple[Relation, ...]) -> Relation:
             return replace(rel, input=input)
         case Aggregate(), (input,):
             return replace(rel, input=input)
+        case Window(), (input,):
+            return replace(rel, input=input)
+        case Top(), (input,):
+            return replace(rel, input=input)
+        case Generate(), (input,):
+            return replace(rel, input=input)
         case Join(), (left, right):
+            return replace(rel, left=left, right=right)
+        case SetOperation(), (left, right):
             return replace(rel, left=left, right=right)
         case Union(), _:
             return Union(below)

@@ -61,6 +61,9 @@ _OF_NOTHING: Mapping[str, Scalar] = {
 }
 
 
+SINGLE = "__vk_value"  # begins the names of measures over what can only be one row
+
+
 class CannotJoin(Exception):
     """A subquery that is not turned into a join."""
 
@@ -201,7 +204,7 @@ class _Joins:
 
     def checked(self, query: Relation) -> Relation:
         (field,) = query.schema
-        value, count = self.fresh("value"), self.fresh("rows")
+        value, count = self.fresh(SINGLE.removeprefix("__vk_")), self.fresh("rows")
         measures = (Measure(value, "any_value", (field.name,), field.type), Measure(count, "count", (), BIGINT))
         error = call("RAISE_ERROR", Literal("'a subquery used as a value has more than one row'"))
         checked = call("IF", call(">", Column(count), ONE), error, Column(value))

@@ -15,16 +15,22 @@ from viewkeeper.algebra.relations import (
     Aggregate,
     Changes,
     Filter,
+    Generate,
     Item,
     Join,
     Project,
     Relation,
     Scan,
     Schema,
+    SetOperation,
+    Top,
     Union,
     Values,
+    Window,
     empty,
+    is_empty,
     pass_through,
+    with_inputs,
 )
 from viewkeeper.algebra.scalars import NULL, Cast, Column, Scalar, call
 from viewkeeper.algebra.types import BIGINT
@@ -54,8 +60,14 @@ def _change(rel: Relation, changed: Changed) -> Relation:
             return _union(rel, changed)
         case Aggregate():
             return _aggregate(rel, changed)
-        case Changes():
-            raise InternalError("the change of a change is never asked for")
+        case Window():
+            return _window(rel, changed)
+        case Top():
+            return _top(rel, changed)
+        case Generate():
+            return _generate(rel, changed)
+        case Changes() | SetOperation():
+            raise InternalError(f"{type(rel).__name__} has no change rule: it is never in a definition")
         case _:
             assert_never(rel)
 
@@ -150,12 +162,33 @@ def _union(rel: Union, changed: Changed) -> Relation:
     return Union(tuple(Project(_change(i, changed), columns) for i in rel.inputs))
 
 
+def _generate(rel: Generate, changed: Changed) -> Relation:
+    """δ(gen E) = gen δE: a row that comes or goes brings or takes all its rows"""
+    made = Generate(_change(rel.input, changed), rel.generator, rel.fields, rel.outer)
+    return Project(made, pass_through((*rel.schema, WEIGHT_FIELD)))
+
+
 def _aggregate(rel: Aggregate, changed: Changed) -> Relation:
     """δ(γ_G E) = γ_G(E_new ⋉ T) − γ_G(E_old ⋉ T), T = the groups that δE touches.   [affected keys]"""
+    return _by_key(rel, rel.group_by, changed)
+
+
+def _window(rel: Window, changed: Changed) -> Relation:
+    """δ(ω_P E) = ω_P(E_new ⋉ T) − ω_P(E_old ⋉ T), T = the partitions that δE touches.   [affected keys]"""
+    return _by_key(rel, rel.partition_by, changed)
+
+
+def _top(rel: Top, changed: Changed) -> Relation:
+    """δ(top E) = top E_new − top E_old: there is only one key, which any change touches"""
+    return _by_key(rel, (), changed)
+
+
+def _by_key(rel: Aggregate | Window | Top, key: tuple[str, ...], changed: Changed) -> Relation:
+    """Op(E_new ⋉ T) − Op(E_old ⋉ T) for an operator whose result is made key by key."""
     below = drop_empty(_change(rel.input, changed))
-    if isinstance(below, Values) and not below.rows:
+    if is_empty(below):
         return empty((*rel.schema, WEIGHT_FIELD))
-    touched = affected_keys(below, rel.group_by)
-    now = Aggregate(restrict(rel.input, touched), rel.group_by, rel.measures)
-    then = Aggregate(restrict(before(rel.input, changed), touched), rel.group_by, rel.measures)
+    touched = affected_keys(below, key)
+    now = with_inputs(rel, (restrict(rel.input, touched),))
+    then = with_inputs(rel, (restrict(before(rel.input, changed), touched),))
     return net(Union((weighted(now, 1), weighted(then, -1))))

@@ -19,6 +19,8 @@ from viewkeeper.algebra.relations import (
     Project,
     Relation,
     Scan,
+    Top,
+    Window,
     is_empty,
     pass_through,
 )
@@ -101,7 +103,10 @@ def _only_appends(rel: Relation, changed: Changed) -> bool:
     """Whether the change can hold no row of negative weight: rows only came, and none was replaced."""
     nodes = list(walk(rel))
     tables = {n.table for n in nodes if isinstance(n, Scan)}
-    replaced = any(isinstance(n, Aggregate) or (isinstance(n, Join) and n.kind not in ("inner", "semi")) for n in nodes)
+    replaced = any(
+        isinstance(n, Aggregate | Window | Top) or (isinstance(n, Join) and n.kind not in ("inner", "semi"))
+        for n in nodes
+    )
     return not replaced and all(changed[t] == "appended" for t in tables if t in changed)
 
 

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal as OneOf
 
-from viewkeeper.algebra.aggregates import EXTREMES, why_not_additive
+from viewkeeper.algebra.aggregates import AMBIGUOUS, EXTREMES, why_not_additive
 from viewkeeper.algebra.node import walk
 from viewkeeper.algebra.normalize import collapse
 from viewkeeper.algebra.reasons import Reason
@@ -23,9 +23,13 @@ from viewkeeper.algebra.relations import (
     Relation,
     Scan,
     ScanColumn,
+    Top,
+    Window,
     names,
+    with_inputs,
 )
 from viewkeeper.algebra.scalars import NULL, ZERO, Call, Cast, Column, Literal, Scalar, call, substitute
+from viewkeeper.algebra.subqueries import SINGLE
 from viewkeeper.algebra.types import (
     BIGINT,
     FLOATING,
@@ -37,6 +41,11 @@ from viewkeeper.algebra.types import (
 
 COUNT = "__vk_count"
 _COUNT_DIGITS = 13  # a group of ten million million rows is past anything
+
+# Window functions whose floating-point results are the same in every computation.
+_EXACT_OVER = frozenset(
+    "CUME_DIST PERCENT_RANK LAG LEAD MIN MAX FIRST FIRST_VALUE LAST LAST_VALUE NTH_VALUE ANY_VALUE".split()
+)
 
 Merge = OneOf["add", "least", "greatest", "fresh"]
 
@@ -81,6 +90,10 @@ class KeptBag:
 Kept = KeptGroups | KeptBag
 
 
+# What may stand above a kept aggregate, to be computed when the view is read.
+Above = Project | Filter | Top
+
+
 @dataclass(frozen=True)
 class StoredForm:
     """What the backing table holds, and what readers see of it as algebra over a scan of that table."""
@@ -91,9 +104,9 @@ class StoredForm:
 
 def stored_form(definition: Relation, backing: str) -> StoredForm:
     """How to keep a view of this definition in the table `backing`."""
-    above: list[Project | Filter] = []
+    above: list[Above] = []
     core = definition
-    while isinstance(core, (Project, Filter)):
+    while isinstance(core, Project | Filter | Top):
         above.append(core)
         core = core.input
     if isinstance(core, Aggregate):
@@ -116,6 +129,8 @@ def why_not_maintainable(form: StoredForm) -> Reason | None:
     for node in walk(inner):
         if isinstance(node, Aggregate) and (reason := _why_not_inner(node)):
             return reason
+        if isinstance(node, Window) and (reason := _why_not_window(node)):
+            return reason
     return None
 
 
@@ -124,6 +139,11 @@ def _why_not_inner(node: Aggregate) -> Reason | None:
         if (why := not_comparable(field.type)) is not None:
             return Reason(f"column {field.name} of type {field.type}", why)
     for measure in node.measures:
+        if measure.function in AMBIGUOUS and not measure.name.startswith(SINGLE):
+            return Reason(
+                f"{measure.function}() inside the view",
+                "it may answer otherwise in another computation, so the old rows could not be found again",
+            )
         exact = measure.function in EXTREMES or measure.function in ("count", "count_if")
         if not exact and measure.type in FLOATING:
             return Reason(
@@ -134,11 +154,27 @@ def _why_not_inner(node: Aggregate) -> Reason | None:
     return None
 
 
+def _why_not_window(node: Window) -> Reason | None:
+    if not node.partition_by:
+        return Reason("a window without PARTITION BY", "any change of its rows may change all of them")
+    for field in node.schema:
+        if (why := not_comparable(field.type)) is not None:
+            return Reason(f"column {field.name} of type {field.type}", why)
+    for column in node.columns:
+        if column.type in FLOATING and column.function not in _EXACT_OVER:
+            return Reason(
+                f"{column.function.lower()}() OVER (…)",
+                "its floating-point result differs in the last digits between two computations, "
+                "so the old rows could not be found again",
+            )
+    return None
+
+
 def _scan(backing: str, rel: Relation) -> Scan:
     return Scan(backing, tuple(ScanColumn(f.name, f.name, f.type) for f in rel.schema))
 
 
-def _groups(aggregate: Aggregate, above: list[Project | Filter], backing: str) -> StoredForm:
+def _groups(aggregate: Aggregate, above: list[Above], backing: str) -> StoredForm:
     shown = _shown_names(aggregate, above)
     builder = _StateBuilder(aggregate, shown)
     values: dict[str, Scalar] = {k: Column(shown[k]) for k in aggregate.group_by}
@@ -150,11 +186,7 @@ def _groups(aggregate: Aggregate, above: list[Project | Filter], backing: str) -
         _scan(backing, kept.content), tuple(Item(n, values[n], types[n]) for n in names(aggregate))
     )
     for operator in reversed(above):
-        match operator:
-            case Project(_, items):
-                public = Project(public, items)
-            case Filter(_, predicate):
-                public = Filter(public, predicate)
+        public = with_inputs(operator, (public,))
     return StoredForm(kept, _filters_first(collapse(public)))
 
 
@@ -175,7 +207,7 @@ def _filters_first(public: Relation) -> Relation:
             return public
 
 
-def _shown_names(aggregate: Aggregate, above: list[Project | Filter]) -> dict[str, str]:
+def _shown_names(aggregate: Aggregate, above: list[Above]) -> dict[str, str]:
     """The name each column of the aggregate has in the view, or a hidden one if it is not shown as it is."""
     current = {n: n for n in names(aggregate)}
     for operator in reversed(above):

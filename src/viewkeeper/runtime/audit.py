@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pyspark.sql import Observation, Row, SparkSession
 from pyspark.sql import functions as f
 
+from viewkeeper.algebra.node import walk
+from viewkeeper.algebra.relations import Relation, Top, Window
 from viewkeeper.algebra.types import FLOATING, not_comparable
 from viewkeeper.runtime.forms import named_query, public_relation
 from viewkeeper.sql.unparse import quote, unparse
@@ -39,8 +41,9 @@ def difference(view: View, registry: Registry, session: SparkSession) -> Differe
     leaves = PinnedLeaves(pins)
     names = [name for name, _ in view.columns]
     shown = unparse(public_relation(view), leaves)
-    if view.definition is not None and view.has_star:
-        wanted = unparse(view.definition, leaves)  # the columns that * meant when the view was made
+    if view.definition is not None and (view.has_star or _orders(view.definition)):
+        # The columns that * meant when the view was made; ties in an order broken as they were.
+        wanted = unparse(view.definition, leaves)
     else:
         wanted = named_query(view, tuple(names), leaves, registry.find)
     comparable = ", ".join(_comparable(name, type_) for name, type_ in view.columns)
@@ -62,6 +65,10 @@ def difference(view: View, registry: Registry, session: SparkSession) -> Differe
     if floating and missing and extra:
         missing, extra = unmatched(missing, extra, frozenset(floating))
     return Difference(int(counted.get["rows"]), tuple(missing), tuple(extra))
+
+
+def _orders(definition: Relation) -> bool:
+    return any(isinstance(node, Top | Window) for node in walk(definition))
 
 
 def unmatched(left: Sequence[Row], right: Sequence[Row], floating: frozenset[int]) -> tuple[list[Row], list[Row]]:

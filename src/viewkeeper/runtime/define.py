@@ -10,6 +10,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from viewkeeper.algebra.orders import without_ties
 from viewkeeper.algebra.reasons import Reason
 from viewkeeper.algebra.relations import Relation
 from viewkeeper.changes.stored import stored_form, why_not_maintainable
@@ -176,7 +177,7 @@ def _read(
         return tuple(type_ for _, type_ in schema_columns(session.sql(text).schema))
 
     try:
-        relation = with_types(bound.relation, ask)
+        relation = without_ties(with_types(bound.relation, ask))
         text = unparse(bound.as_read)
         if [f.dataType for f in session.sql(text).schema.fields] != [f.dataType for f in schema.fields]:
             return None, Reason("this query", "Spark gives other types for it than for how it was read")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 from typing import Literal as OneOf
 from typing import assert_never
 
@@ -13,13 +14,14 @@ from sqlglot.optimizer.qualify import qualify
 from sqlglot.optimizer.scope import traverse_scope
 from sqlglot.schema import MappingSchema
 
-from viewkeeper.algebra.aggregates import REPEATABLE, SYNONYMS
+from viewkeeper.algebra.aggregates import AMBIGUOUS, REPEATABLE, SYNONYMS
 from viewkeeper.algebra.normalize import collapse, prune
 from viewkeeper.algebra.reasons import Reason
 from viewkeeper.algebra.relations import (
     Aggregate,
     Field,
     Filter,
+    Generate,
     Item,
     Join,
     JoinKind,
@@ -28,18 +30,31 @@ from viewkeeper.algebra.relations import (
     Relation,
     Scan,
     ScanColumn,
+    SetOperation,
+    Top,
     Union,
     Values,
     names,
+    pass_through,
 )
 from viewkeeper.algebra.scalars import TRUE, Column, Scalar, substitute
+from viewkeeper.algebra.sets import as_groups
 from viewkeeper.algebra.subqueries import CannotJoin, as_joins
 from viewkeeper.algebra.types import UNKNOWN
 from viewkeeper.errors import InternalError
 from viewkeeper.sql.catalog import Catalog, DeltaTable, KeptView, Source, Unmaintainable
 from viewkeeper.sql.dialect import ViewSpark
-from viewkeeper.sql.expressions import Refusal, Scope, aggregate_calls, refuse, to_scalar
+from viewkeeper.sql.expressions import (
+    Refusal,
+    Scope,
+    aggregate_calls,
+    is_generator,
+    refuse,
+    to_generator,
+    to_scalar,
+)
 from viewkeeper.sql.parse import generate
+from viewkeeper.sql.windows import bind_windows, ordering
 
 _PLACEHOLDER = "__vk_source_"
 
@@ -92,7 +107,7 @@ def bind(tree: exp.Query, catalog: Catalog, output: tuple[str, ...]) -> Bound | 
         renamed = zip(output, relation.schema, strict=True)
         shown = Project(relation, tuple(Item(n, Column(f.name), f.type) for n, f in renamed))
         as_read = collapse(prune(shown))
-        return Bound(as_read, collapse(prune(as_joins(as_read))))
+        return Bound(as_read, collapse(prune(as_groups(as_joins(as_read)))))
     except (Refusal, CannotJoin) as refusal:
         return refusal.reason
 
@@ -193,35 +208,40 @@ class _Binder:
         match tree:
             case exp.Select():
                 return self.select(tree, _with_clause(tree, withs), outer)
-            case exp.Union():
-                rows = self.union(tree, _with_clause(tree, withs), outer)
-                return _distinct(rows) if tree.args.get("distinct") else rows
-            case exp.Subquery():
-                _refuse_clauses(tree, ("limit", "offset"))
-                return self.query(tree.this, _with_clause(tree, withs), outer)
             case exp.SetOperation():
-                raise refuse(tree, type(tree).__name__.upper(), _NOT_YET)
+                return self.first_rows(tree, self.set_operation(tree, _with_clause(tree, withs), outer))
+            case exp.Subquery():
+                return self.first_rows(tree, self.query(tree.this, _with_clause(tree, withs), outer))
             case exp.Values():
                 return self.values(tree)
             case _:
                 raise refuse(tree, type(tree).__name__, _NOT_YET)
 
-    def union(self, tree: exp.SetOperation, withs: Withs, outer: Scope | None) -> _Rows:
+    def set_operation(self, tree: exp.SetOperation, withs: Withs, outer: Scope | None) -> _Rows:
         if tree.args.get("by_name"):
-            raise refuse(tree, "UNION BY NAME", _NOT_YET)
-        _refuse_clauses(tree, ("limit", "offset"))
-        branches = (self.query(tree.left, withs, outer), self.query(tree.right, withs, outer))
-        outputs = [self.fresh(label) for label in branches[0].labels]
-        aligned = tuple(
-            Project(
-                branch.relation,
-                tuple(
-                    Item(name, Column(f.name), UNKNOWN) for name, f in zip(outputs, branch.relation.schema, strict=True)
-                ),
-            )
-            for branch in branches
-        )
-        return _Rows(Union(aligned), branches[0].labels)
+            raise refuse(tree, f"{type(tree).__name__.upper()} BY NAME", _NOT_YET)
+        left, right = self.query(tree.left, withs, outer), self.query(tree.right, withs, outer)
+        labels, distinct = left.labels, bool(tree.args.get("distinct"))
+        match tree:
+            case exp.Union():
+                outputs = [self.fresh(label) for label in labels]
+                both = Union((_renamed(left.relation, outputs), _renamed(right.relation, outputs)))
+                return _distinct(_Rows(both, labels)) if distinct else _Rows(both, labels)
+            case exp.Except():
+                return _Rows(SetOperation(left.relation, right.relation, "except", not distinct), labels)
+            case exp.Intersect():
+                return _Rows(SetOperation(left.relation, right.relation, "intersect", not distinct), labels)
+            case _:
+                raise refuse(tree, type(tree).__name__.upper(), _NOT_YET)
+
+    def first_rows(self, tree: exp.Expr, rows: _Rows) -> _Rows:
+        """ORDER BY … LIMIT … of a query whose order can only be by its own columns."""
+        limit, offset = _limits(tree)
+        if limit is None and not offset:
+            return rows
+        by = {label.lower(): name for label, name in zip(rows.labels, names(rows.relation), strict=True)}
+        order = [(_named(o.this, by), o) for o in _ordered(tree)]
+        return _Rows(Top(rows.relation, tuple(ordering(o, n) for n, o in order), limit, offset), rows.labels)
 
     def values(self, tree: exp.Values) -> _Rows:
         rows = [r.expressions if isinstance(r, exp.Tuple) else [r] for r in tree.expressions]
@@ -236,18 +256,59 @@ class _Binder:
         relation, scope = self.from_clause(tree, withs, outer)
         if where := tree.args.get("where"):
             relation = Filter(relation, to_scalar(where.this, scope))
-        selected = tree.expressions
-        having = tree.args.get("having")
-        if tree.args.get("group") or having or any(True for e in selected for _ in aggregate_calls(e)):
-            relation, values = self.aggregate(tree, relation, scope)
-        else:
-            values = [to_scalar(e, scope) for e in selected]
-        labels = tuple(e.output_name or f"c{i + 1}" for i, e in enumerate(selected))
-        items = tuple(Item(self.fresh(n), v, UNKNOWN) for n, v in zip(labels, values, strict=True))
-        rows = _Rows(Project(relation, items), labels)
-        if isinstance(distinct := tree.args.get("distinct"), exp.Distinct) and distinct.args.get("on"):
+        replaced: dict[str, str] = {}
+        if is_aggregate(tree):
+            relation, scope, replaced = self.aggregate(tree, relation, scope)
+        relation, windows = bind_windows(tree, relation, scope, replaced, self.fresh)
+        replaced |= windows
+        if qualified := tree.args.get("qualify"):
+            relation = Filter(relation, to_scalar(qualified.this, scope, replaced))
+        relation, outputs = self.outputs(tree, relation, scope, replaced)
+        labels = tuple(label for label, _ in outputs)
+        items = tuple(Item(self.fresh(label), value, UNKNOWN) for label, value in outputs)
+        distinct = tree.args.get("distinct")
+        if isinstance(distinct, exp.Distinct) and distinct.args.get("on"):
             raise refuse(distinct, "DISTINCT ON", _NOT_YET)
-        return _distinct(rows) if distinct else rows
+        if distinct:
+            return self.first_rows(tree, _distinct(_Rows(Project(relation, items), labels)))
+        return self.top(tree, _Rows(Project(relation, items), labels), scope, replaced)
+
+    def outputs(
+        self, tree: exp.Select, relation: Relation, scope: Scope, replaced: Mapping[str, str]
+    ) -> tuple[Relation, list[tuple[str, Scalar]]]:
+        """The selected columns by label; a generator among them adds rows to the relation."""
+        found: list[tuple[str, Scalar]] = []
+        for number, selected in enumerate(tree.expressions):
+            inner = _unaliased(selected)
+            if not is_generator(inner):
+                label = selected.output_name or f"c{number + 1}"
+                found.append((label, to_scalar(selected, scope, replaced)))
+                continue
+            labels = [i.name for i in selected.expressions] if isinstance(selected, exp.Aliases) else [selected.alias]
+            if not all(labels):
+                raise refuse(inner, generate(inner), "name the columns it makes by AS")
+            fields = tuple(Field(self.fresh(label), UNKNOWN) for label in labels)
+            relation = Generate(relation, to_generator(inner, scope), fields)
+            found += [(label, Column(f.name)) for label, f in zip(labels, fields, strict=True)]
+        return relation, found
+
+    def top(self, tree: exp.Select, rows: _Rows, scope: Scope, replaced: Mapping[str, str]) -> _Rows:
+        """The selected columns, of the first rows if there is a LIMIT; the order may be by what is not selected."""
+        limit, offset = _limits(tree)
+        if (limit is None and not offset) or not isinstance(rows.relation, Project):
+            return rows
+        by = {label.lower(): name for label, name in zip(rows.labels, names(rows.relation), strict=True)}
+        hidden: list[Item] = []
+        order = []
+        for ordered in _ordered(tree):
+            name = by.get(ordered.this.name.lower()) if _is_label(ordered.this) else None
+            if name is None:
+                name = self.fresh("__vk_order")
+                hidden.append(Item(name, to_scalar(ordered.this, scope, replaced), UNKNOWN))
+            order.append(ordering(ordered, name))
+        with_hidden = replace(rows.relation, items=(*rows.relation.items, *hidden))
+        first = Top(with_hidden, tuple(order), limit, offset)
+        return replace(rows, relation=Project(first, pass_through(rows.relation.schema)) if hidden else first)
 
     def from_clause(self, tree: exp.Select, withs: Withs, outer: Scope | None) -> tuple[Relation, Scope]:
         def read(query: exp.Expr, scope: Scope) -> Relation:
@@ -257,7 +318,21 @@ class _Binder:
         source = tree.args.get("from_")
         if source is None:
             return Values((), ((),)), around
-        return self.joined(self.table(source.this, withs, around), tree, withs)
+        relation, scope = self.joined(self.table(source.this, withs, around), tree, withs)
+        for lateral in tree.args.get("laterals") or []:
+            relation, scope = self.generated(lateral, relation, scope)
+        return relation, scope
+
+    def generated(self, lateral: exp.Lateral, relation: Relation, scope: Scope) -> tuple[Relation, Scope]:
+        """LATERAL VIEW, or LATERAL before a generator."""
+        labels = _column_aliases(lateral)
+        if not is_generator(lateral.this) or not labels:
+            raise refuse(lateral, "LATERAL", _NOT_YET if labels else "name the columns it makes by AS")
+        fields = tuple(Field(self.fresh(label), UNKNOWN) for label in labels)
+        made = Generate(relation, to_generator(lateral.this, scope), fields, bool(lateral.args.get("outer")))
+        alias = lateral.alias.lower()
+        seen = {(alias, label.lower()): f.name for label, f in zip(labels, fields, strict=True)}
+        return made, replace(scope, columns={**scope.columns, **seen})
 
     def joined(self, first: tuple[Relation, Scope], tree: exp.Expr, withs: Withs) -> tuple[Relation, Scope]:
         """The first table and those joined to it one after another."""
@@ -273,6 +348,8 @@ class _Binder:
             raise refuse(join, f"{words} JOIN", _NOT_YET)
         if join.args.get("using"):
             raise refuse(join, "JOIN USING", "its columns could not be resolved")
+        if isinstance(join.this, exp.Lateral) and kind == "inner" and not join.args.get("on"):
+            return self.generated(join.this, left, scope)
         right, theirs = self.table(join.this, withs, replace(scope, columns={}, joined_by={}))
         both = replace(
             scope,
@@ -329,45 +406,52 @@ class _Binder:
         match public:
             case Scan(table, columns, state):
                 return Scan(table, tuple(ScanColumn(c.source, self.fresh(c.name), c.type) for c in columns), state)
-            case Filter(Scan() as scan, predicate):
-                inner = self.with_own_names(scan)
-                by = dict(zip(names(scan), map(Column, names(inner)), strict=True))
-                return Filter(inner, substitute(predicate, by))
-            case Project(input, items):
+            case Filter(input) | Project(input) | Top(input):
                 inner = self.with_own_names(input)
-                by = dict(zip(names(input), map(Column, names(inner)), strict=True))
-                return Project(inner, tuple(Item(self.fresh(i.name), substitute(i.value, by), i.type) for i in items))
+                by = dict(zip(names(input), names(inner), strict=True))
             case _:
                 raise InternalError(f"a public view of an unknown form: {type(public).__name__}")
+        columns_by: dict[str, Scalar] = {old: Column(new) for old, new in by.items()}
+        match public:
+            case Filter(_, predicate):
+                return Filter(inner, substitute(predicate, columns_by))
+            case Project(_, items):
+                renamed = (Item(self.fresh(i.name), substitute(i.value, columns_by), i.type) for i in items)
+                return Project(inner, tuple(renamed))
+            case Top(_, order_by, limit, offset):
+                return Top(inner, tuple(replace(o, column=by[o.column]) for o in order_by), limit, offset)
 
     # Aggregation
 
-    def aggregate(self, tree: exp.Select, relation: Relation, scope: Scope) -> tuple[Relation, list[Scalar]]:
+    def aggregate(self, tree: exp.Select, relation: Relation, scope: Scope) -> tuple[Relation, Scope, dict[str, str]]:
+        """γ and HAVING; what can be seen above them, and the column that holds each expression of that text."""
         having = tree.args.get("having")
-        outputs = [_unaliased(e) for e in tree.expressions] + ([having.this] if having else [])
         computed: list[Item] = []
-        keys = {generate(k): self.computed(k, to_scalar(k, scope), computed) for k in _group_keys(tree)}
+        grouped_by, sets = _group_keys(tree)
+        keys = {generate(k): self.computed(k, to_scalar(k, scope), computed) for k in grouped_by}
         measures: dict[str, Measure] = {}
-        for aggregate in (a for output in outputs for a in aggregate_calls(output)):
-            if generate(aggregate) not in measures:
-                measures[generate(aggregate)] = self.measure(aggregate, scope, computed)
-        grouped = Aggregate(
+        for call_ in (a for output in _above_groups(tree) for a in aggregate_calls(output)):
+            if generate(call_) not in measures:
+                measures[generate(call_)] = self.measure(call_, scope, computed)
+        grouped: Relation = Aggregate(
             Project(relation, tuple(computed)),
             tuple(dict.fromkeys(keys.values())),
             tuple(measures.values()),
+            tuple(tuple(dict.fromkeys(keys[generate(k)] for k in one)) for one in sets),
         )
         replaced = {**keys, **{text: m.name for text, m in measures.items()}}
         # Only what is grouped by can be seen from now on, by subqueries too.
-        grouped_scope = replace(scope, columns={at: n for at, n in scope.columns.items() if n in keys.values()})
-        values = [to_scalar(output, grouped_scope, replaced) for output in outputs]
-        return (Filter(grouped, values[-1]), values[:-1]) if having else (grouped, values)
+        seen = replace(scope, columns={at: n for at, n in scope.columns.items() if n in keys.values()})
+        if having:
+            grouped = Filter(grouped, to_scalar(having.this, seen, replaced))
+        return grouped, seen, replaced
 
     def measure(self, tree: exp.Expr, scope: Scope, computed: list[Item]) -> Measure:
         inner = tree.this if isinstance(tree, exp.Filter) else tree
         if not isinstance(inner, exp.AnonymousAggFunc):
             raise refuse(inner, generate(inner), "this form of aggregate is not maintained from changes yet")
         function = SYNONYMS.get(str(inner.this).lower(), str(inner.this).lower())
-        if function not in REPEATABLE:
+        if function not in REPEATABLE | AMBIGUOUS | {"grouping", "grouping_id"}:
             raise refuse(inner, f"{function}()", _NOT_YET)
         args = list(inner.expressions)
         distinct = bool(args) and isinstance(args[0], exp.Distinct)
@@ -403,11 +487,6 @@ _JOIN_KINDS: Mapping[str, JoinKind | OneOf["right"]] = {
     **dict.fromkeys(("ANTI", "LEFT ANTI"), "anti"),
 }
 _CLAUSES = {
-    "laterals": "LATERAL VIEW",
-    "qualify": "QUALIFY",
-    "windows": "WINDOW",
-    "limit": "LIMIT",
-    "offset": "OFFSET",
     "sample": "TABLESAMPLE",
     "pivots": "PIVOT",
     "cluster": "CLUSTER BY",
@@ -434,21 +513,55 @@ def _with_clause(tree: exp.Query, outer: Withs) -> Withs:
     return inner
 
 
-def _group_keys(tree: exp.Select) -> list[exp.Expr]:
+def _group_keys(tree: exp.Select) -> tuple[list[exp.Expr], list[list[exp.Expr]]]:
+    """What is grouped by, and the sets of it if there are several."""
     group = tree.args.get("group")
     if group is None:
-        return []
-    for clause in ("grouping_sets", "cube", "rollup", "totals"):
-        if node := group.args.get(clause):
-            construct = clause.replace("_", " ").upper()
-            raise refuse(node[0] if isinstance(node, list) else group, construct, _NOT_YET)
-    for node in group.expressions:
-        if isinstance(node, (exp.Rollup, exp.Cube, exp.GroupingSets)):
-            raise refuse(node, type(node).__name__.upper().replace("GROUPINGSETS", "GROUPING SETS"), _NOT_YET)
+        return [], []
+    if group.args.get("totals"):
+        raise refuse(group, "WITH TOTALS", _NOT_YET)
     if group.args.get("all"):
         selected = [_unaliased(e) for e in tree.expressions]
-        return [e for e in selected if not any(True for _ in aggregate_calls(e))]
-    return list(group.expressions)
+        return [e for e in selected if not any(True for _ in aggregate_calls(e))], []
+    plain = [e for e in group.expressions if not isinstance(e, _SEVERAL)]
+    trailing = [node for clause in ("rollup", "cube", "grouping_sets") for node in group.args.get(clause) or []]
+    if not trailing and len(plain) == len(group.expressions):
+        return plain, []
+    if trailing:  # GROUP BY a, b WITH ROLLUP: the sets are of the columns before
+        sets = [s for node in trailing for s in _sets(node, plain)]
+    else:  # GROUP BY a, ROLLUP (b, c): every set has a, and the sets of several lists are combined
+        sets = [plain]
+        for node in (e for e in group.expressions if isinstance(e, _SEVERAL)):
+            sets = [one + other for one in sets for other in _sets(node, [])]
+    keys = {generate(k): k for one in [plain, *sorted(sets, key=len, reverse=True)] for k in one}
+    return list(keys.values()), sets
+
+
+_SEVERAL = (exp.Rollup, exp.Cube, exp.GroupingSets)
+
+
+def _sets(node: exp.Expr, columns: list[exp.Expr]) -> list[list[exp.Expr]]:
+    """The grouping sets that ROLLUP, CUBE or GROUPING SETS stands for."""
+    elements = [_members(e) for e in node.expressions or columns]
+    match node:
+        case exp.GroupingSets():
+            return [s for e in node.expressions for s in (_sets(e, []) if isinstance(e, _SEVERAL) else [_members(e)])]
+        case exp.Rollup():
+            chosen = [elements[:n] for n in range(len(elements), -1, -1)]
+        case _:
+            counts = range(len(elements), -1, -1)
+            chosen = [list(c) for n in counts for c in combinations(elements, n)]
+    return [[member for element in one for member in element] for one in chosen]
+
+
+def _members(tree: exp.Expr) -> list[exp.Expr]:
+    match tree:
+        case exp.Tuple():
+            return list(tree.expressions)
+        case exp.Paren():
+            return [tree.this]
+        case _:
+            return [tree]
 
 
 def _distinct(rows: _Rows) -> _Rows:
@@ -456,8 +569,55 @@ def _distinct(rows: _Rows) -> _Rows:
     return _Rows(Aggregate(rows.relation, names(rows.relation), ()), rows.labels)
 
 
+def _renamed(rel: Relation, outputs: list[str]) -> Relation:
+    return Project(rel, tuple(Item(n, Column(f.name), UNKNOWN) for n, f in zip(outputs, rel.schema, strict=True)))
+
+
+def _above_groups(tree: exp.Select) -> list[exp.Expr]:
+    """Every expression of a SELECT that is evaluated after grouping."""
+    clauses = [tree.args.get(c) for c in ("having", "qualify")]
+    return [*map(_unaliased, tree.expressions), *(c.this for c in clauses if c), *(o.this for o in _ordered(tree))]
+
+
+def is_aggregate(tree: exp.Select) -> bool:
+    if tree.args.get("group") or tree.args.get("having"):
+        return True
+    return any(True for e in _above_groups(tree) for _ in aggregate_calls(e))
+
+
+def _ordered(tree: exp.Expr) -> list[exp.Ordered]:
+    order = tree.args.get("order")
+    return list(order.expressions) if order else []
+
+
+def _limits(tree: exp.Expr) -> tuple[int | None, int]:
+    """LIMIT and OFFSET as numbers."""
+    found: list[int | None] = []
+    for clause in ("limit", "offset"):
+        node = tree.args.get(clause)
+        value = node.args.get("expression") if node else None
+        if node and not (isinstance(value, exp.Literal) and value.is_int):
+            raise refuse(node, clause.upper(), "only a number can be maintained from changes")
+        if node and not tree.args.get("order"):
+            raise refuse(node, f"{clause.upper()} without ORDER BY", "any rows will do, each time others")
+        found.append(int(value.name) if value else None)
+    return found[0], found[1] or 0
+
+
+def _is_label(tree: exp.Expr) -> bool:
+    return isinstance(tree, exp.Column) and not tree.table
+
+
+def _named(tree: exp.Expr, by: Mapping[str, str]) -> str:
+    """The column that an ORDER BY above a whole query means."""
+    found = by.get(tree.name.lower()) if isinstance(tree, exp.Column) else None
+    if found is None:
+        raise refuse(tree, "ORDER BY", "only by columns of the result can it be maintained here")
+    return found
+
+
 def _unaliased(tree: exp.Expr) -> exp.Expr:
-    return tree.this if isinstance(tree, exp.Alias) else tree
+    return tree.this if isinstance(tree, exp.Alias | exp.Aliases) else tree
 
 
 def _column_aliases(tree: exp.Expr) -> list[str]:

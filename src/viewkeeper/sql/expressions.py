@@ -182,6 +182,21 @@ def _verbatim(tree: exp.Expr, scope: Scope, replaced: Mapping[str, str] | None) 
     return Verbatim(tuple(parts), tuple(args[i] for i in order))
 
 
+def is_generator(tree: exp.Expr) -> bool:
+    return isinstance(tree, exp.Func) and _function_name(tree) in GENERATORS
+
+
+def to_generator(tree: exp.Expr, scope: Scope) -> Scalar:
+    """A function that makes rows, over the columns of one row."""
+    made = _verbatim(tree, scope, None)
+    text = Verbatim((made.parts[0].removeprefix("("), *made.parts[1:]), made.args)
+    return Verbatim((*text.parts[:-1], text.parts[-1].removesuffix(")")), text.args)
+
+
+def _function_name(tree: exp.Func) -> str:
+    return (tree.name if isinstance(tree, exp.Anonymous) else tree.sql_name()).lower()
+
+
 def _is_hole(node: exp.Expr, replaced: Mapping[str, str] | None) -> bool:
     own = isinstance(node, exp.Column | exp.Coalesce) or is_subquery(node)
     return own or bool(replaced and generate(node) in replaced)
@@ -193,7 +208,7 @@ def _check(tree: exp.Expr) -> None:
         case exp.SubqueryPredicate() if not isinstance(tree, exp.Exists):
             raise refuse(tree, type(tree).__name__.upper(), "not maintained from changes yet")
         case exp.Window():
-            raise refuse(tree, "window function", "not maintained from changes yet")
+            raise refuse(tree, "window function", "it cannot stand here")
         case exp.Placeholder() | exp.Parameter():
             raise refuse(tree, "parameter", "a view cannot hold parameters")
         case exp.AggFunc() | exp.WithinGroup():
@@ -201,9 +216,8 @@ def _check(tree: exp.Expr) -> None:
         case _:
             pass
     if isinstance(tree, exp.Func):
-        name = tree.name if isinstance(tree, exp.Anonymous) else tree.sql_name()
         arity = len(tree.expressions) if isinstance(tree, exp.Anonymous) else 0
-        _check_function(tree, name.lower(), arity)
+        _check_function(tree, _function_name(tree), arity)
 
 
 def _check_function(tree: exp.Expr, name: str, arity: int) -> None:
@@ -211,8 +225,8 @@ def _check_function(tree: exp.Expr, name: str, arity: int) -> None:
     if why is not None:
         raise refuse(tree, f"{name}()", why)
     if name in GENERATORS:
-        raise refuse(tree, f"{name}()", "rows made from rows are not maintained from changes yet")
+        raise refuse(tree, f"{name}()", "rows are made from rows only at the top of a SELECT or in LATERAL VIEW")
     if name in WINDOW_ONLY:
-        raise refuse(tree, f"{name}()", "window functions are not maintained from changes yet")
+        raise refuse(tree, f"{name}()", "a window function needs OVER")
     if name in ("window", "session_window"):
         raise refuse(tree, f"{name}()", "time windows are not maintained from changes yet")

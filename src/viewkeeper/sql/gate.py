@@ -16,6 +16,7 @@ _NAMED = re.compile(r" AS ([^#]+?)#(\d+)")
 _ATTRIBUTE = re.compile(r"\w*#(\d+)L?")
 _PLAIN = re.compile(r"#\d+")
 _RENAME = re.compile(r"#(\d+) AS #(\d+)(?=[,\]]|$)")
+_GENERATE = re.compile(r"(Generate .*, (?:true|false), )\w+, \[")  # the alias of a LATERAL VIEW
 _STEP = 3  # how far Spark indents an input
 
 
@@ -31,6 +32,7 @@ def canonical(plan: str) -> str:
     for name, number in sorted(names, key=lambda n: -len(n[0])):
         plan = re.sub(re.escape(name) + rf"#{number}(?!\d)", f"#{number}", plan)
     plan = _ATTRIBUTE.sub(r"#\1", plan).replace("Join Cross", "Join Inner")
+    plan = _GENERATE.sub(r"\1[", plan)
     root = _tree(plan.splitlines())
     shown = _Canon().visit(_left_outer(root))
     return "\n".join([f"output {shown.outputs}", *shown.lines])
@@ -80,12 +82,14 @@ class _Shown:
 class _Canon:
     count: int = 0
 
-    def visit(self, node: _PlanNode) -> _Shown:
-        inputs = [self.visit(i) for i in node.inputs]
+    def visit(self, node: _PlanNode, limited: bool = False) -> _Shown:
+        """The order of rows counts only below a limit."""
+        limited = limited or node.text.startswith(("GlobalLimit", "LocalLimit", "Offset"))
+        inputs = [self.visit(i, limited) for i in node.inputs]
         meaning: dict[str, str] = {}
         for shown in reversed(inputs):
             meaning.update(shown.meaning)
-        if node.text.startswith("Sort [") and node.text.endswith(", true") and len(inputs) == 1:
+        if node.text.startswith("Sort [") and node.text.endswith(", true") and len(inputs) == 1 and not limited:
             return inputs[0]
         text = self.resolve(node.text, meaning)
         outputs = self.outputs(text, inputs)

@@ -9,10 +9,12 @@ from viewkeeper.algebra.node import walk
 from viewkeeper.algebra.relations import (
     Aggregate,
     Field,
+    Generate,
     Project,
     Relation,
     Union,
     Values,
+    Window,
     inputs,
     with_inputs,
 )
@@ -24,7 +26,9 @@ AskSchema = Callable[[str], tuple[str, ...]]
 
 def with_types(rel: Relation, ask: AskSchema) -> Relation:
     """The relation with every computed column's type filled in. `ask` gives the column types of a query."""
-    untyped = [n for n in walk(rel) if isinstance(n, (Project, Aggregate, Values, Union)) and n.schema]
+    untyped = [
+        n for n in walk(rel) if isinstance(n, Project | Aggregate | Values | Union | Window | Generate) and n.schema
+    ]
     queries = [f"({unparse(node)}) AS __vk_q{i}" for i, node in enumerate(untyped)]
     found = iter(ask("SELECT * FROM " + " CROSS JOIN ".join(queries)) if queries else ())
     types: dict[Relation, tuple[str, ...]] = {node: tuple(next(found) for _ in node.schema) for node in untyped}
@@ -42,5 +46,11 @@ def _fill(rel: Relation, types: Types) -> Relation:
         case Aggregate(input, group_by, measures):
             found = zip(measures, known[len(group_by) :], strict=True)
             return Aggregate(input, group_by, tuple(replace(m, type=t) for m, t in found))
+        case Window(input, partition_by, order_by, columns):
+            found_columns = zip(columns, known[len(input.schema) :], strict=True)
+            return Window(input, partition_by, order_by, tuple(replace(c, type=t) for c, t in found_columns))
+        case Generate(input, generator, fields, outer):
+            made = zip(fields, known[len(input.schema) :], strict=True)
+            return Generate(input, generator, tuple(Field(f.name, t) for f, t in made), outer)
         case _:
             return typed

@@ -11,20 +11,27 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol, assert_never
 
 from viewkeeper.algebra.display import INFIX
+from viewkeeper.algebra.node import walk
 from viewkeeper.algebra.relations import (
     WEIGHT,
     Aggregate,
     Changes,
     Filter,
+    Generate,
+    Item,
     Join,
     Measure,
+    Ordering,
     Project,
     Relation,
     Scan,
     ScanColumn,
+    SetOperation,
     State,
+    Top,
     Union,
     Values,
+    Window,
     names,
 )
 from viewkeeper.algebra.scalars import TRUE, Call, Cast, Column, Literal, Outer, Scalar, Subquery, Verbatim
@@ -80,11 +87,19 @@ class _Block:
     having: tuple[str, ...] = ()
     aggregated: bool = False
     measured: frozenset[str] = frozenset()
+    windowed: frozenset[str] = frozenset()  # columns over windows, which nothing else in this SELECT can read
+    lateral: bool = False
+    tail: str = ""  # ORDER BY … LIMIT …
 
     @property
     def plain(self) -> bool:
         """Whether it can stand in another SELECT's FROM as it is."""
-        return not self.aggregated and bool(self.source)
+        return not (self.aggregated or self.windowed or self.lateral or self.tail) and bool(self.source)
+
+    @property
+    def ended(self) -> bool:
+        """Whether what comes next must start a new SELECT."""
+        return bool(self.windowed or self.tail)
 
     @property
     def bare(self) -> bool:
@@ -99,9 +114,19 @@ class _Writer:
     outer: Mapping[str, str] = field(default_factory=dict)  # the columns of the query around a subquery
 
     def query(self, rel: Relation) -> str:
-        if isinstance(rel, Union):
-            return "\nUNION ALL\n".join(self.query(i) for i in rel.inputs)
-        return self.select(self.block(rel), {n: n for n in names(rel)})
+        match rel:
+            case Union(inputs):
+                return "\nUNION ALL\n".join(map(self.operand, inputs))
+            case SetOperation(left, right, kind, all_):
+                return f"{self.operand(left)}\n{kind.upper()}{' ALL' if all_ else ''}\n{self.operand(right)}"
+            case _:
+                return self.select(self.block(rel), {n: n for n in names(rel)})
+
+    def operand(self, rel: Relation) -> str:
+        """A query as one side of a set operation."""
+        text = self.query(rel)
+        bracketed = isinstance(rel, SetOperation) or any(isinstance(n, Top) for n in walk(rel))
+        return f"({_indent(text)})" if bracketed else text
 
     def select(self, block: _Block, labels: Mapping[str, str]) -> str:
         """The block as text; `labels` says which of its columns come out, and under which name."""
@@ -117,7 +142,7 @@ class _Writer:
             text += f"\nHAVING {' AND '.join(block.having)}"
         elif block.aggregated and not block.group_by and not block.measured.intersection(labels):
             text += "\nHAVING TRUE"  # nothing else says that this is one row for all
-        return text
+        return text + (f"\n{block.tail}" if block.tail else "")
 
     def block(self, rel: Relation) -> _Block:
         match rel:
@@ -135,7 +160,7 @@ class _Writer:
             case Values():
                 return self.values(rel)
             case Filter(input, predicate):
-                below = self.block(input)
+                below = self.next_to(input)
                 text = self.render(predicate, below.columns)
                 if below.aggregated:
                     return replace(below, having=(*below.having, text))
@@ -147,30 +172,84 @@ class _Writer:
                     below = self.wrap(below)
                     mapping = {i.name: self.render(i.value, below.columns) for i in items}
                 measured = frozenset(i.name for i in items if columns_of(i.value) & below.measured)
-                return replace(below, columns=mapping, measured=measured)
+                windowed = frozenset(i.name for i in items if columns_of(i.value) & below.windowed)
+                return replace(below, columns=mapping, measured=measured, windowed=windowed)
             case Join():
                 return self.join(rel)
-            case Union():
+            case Union() | SetOperation():
                 alias = self.alias("q")
                 return _Block(
                     f"({_indent(self.query(rel))}) AS {alias}", {n: f"{alias}.{quote(n)}" for n in names(rel)}
                 )
-            case Aggregate(input, group_by, measures):
-                below = self.block(input)
+            case Aggregate(input, group_by, measures, sets):
+                below = self.next_to(input)
                 # An ordinal or a constant cannot stand in GROUP BY as itself.
                 if below.aggregated or any(_is_constant(below.columns[k]) for k in group_by):
                     below = self.wrap(below)
                 keys = {name: below.columns[name] for name in group_by}
-                values = {m.name: render_measure(m, below.columns) for m in measures}
+                # Some functions take only constants for some arguments.
+                constants = {i.name: i.value.sql for i in _items(input) if isinstance(i.value, Literal)}
+                values = {m.name: render_measure(m, {**below.columns, **constants}) for m in measures}
                 return replace(
                     below,
                     columns={**keys, **values},
-                    group_by=tuple(keys.values()),
+                    group_by=_grouping(sets, keys) if sets else tuple(keys.values()),
                     aggregated=True,
                     measured=frozenset(values),
                 )
+            case Window():
+                return self.window(rel)
+            case Top():
+                return self.top(rel)
+            case Generate():
+                return self.generate(rel)
             case _:
                 assert_never(rel)
+
+    def next_to(self, rel: Relation) -> _Block:
+        """The block of an input that more can be written into."""
+        below = self.block(rel)
+        return self.wrap(below) if below.ended else below
+
+    def window(self, rel: Window) -> _Block:
+        below = self.block(rel.input)
+        read = {*rel.partition_by, *(o.column for o in rel.order_by)}
+        if below.tail or below.windowed & read.union(*(columns_of(a) for c in rel.columns for a in c.args)):
+            below = self.wrap(below)
+        parts = [f"PARTITION BY {', '.join(below.columns[c] for c in rel.partition_by)}"] if rel.partition_by else []
+        if rel.order_by:
+            parts.append(f"ORDER BY {order_text(rel.order_by, below.columns)}")
+        computed = {}
+        for column in rel.columns:
+            args = ", ".join(self.render(a, below.columns) for a in column.args) or _NO_ARGUMENT.get(
+                column.function, ""
+            )
+            nulls = " IGNORE NULLS" if column.ignore_nulls else ""
+            over = " ".join([*parts, *([column.frame] if column.frame else [])])
+            computed[column.name] = f"{column.function}({args}){nulls} OVER ({over})"
+        return replace(
+            below, columns={**below.columns, **computed}, windowed=below.windowed | {c.name for c in rel.columns}
+        )
+
+    def top(self, rel: Top) -> _Block:
+        below = self.next_to(rel.input)
+        # A number would be taken for the position of a column.
+        ordered = tuple(o for o in rel.order_by if not below.columns[o.column].lstrip("-").isdigit())
+        tail = [f"ORDER BY {order_text(ordered, below.columns)}"] if ordered else []
+        tail += [f"LIMIT {rel.limit}"] if rel.limit is not None else []
+        tail += [f"OFFSET {rel.offset}"] if rel.offset else []
+        return replace(below, tail="\n".join(tail))
+
+    def generate(self, rel: Generate) -> _Block:
+        below = self.next_to(rel.input)
+        if below.aggregated or not below.source:
+            below = self.wrap(below)
+        alias = self.alias("made")
+        made = ", ".join(quote(f.name) for f in rel.fields)
+        outer = "OUTER " if rel.outer else ""
+        view = f"LATERAL VIEW {outer}{self.render(rel.generator, below.columns)} {alias} AS {made}"
+        columns = {**below.columns, **{f.name: f"{alias}.{quote(f.name)}" for f in rel.fields}}
+        return replace(below, source=f"{below.source}\n{view}", columns=columns, lateral=True)
 
     def values(self, rel: Values) -> _Block:
         if not rel.fields and len(rel.rows) == 1:
@@ -233,6 +312,7 @@ class _Writer:
         return quote(alias)
 
 
+_NO_ARGUMENT = {"COUNT": "*"}
 _JOINS = {
     "inner": "INNER JOIN",
     "left": "LEFT JOIN",
@@ -280,10 +360,26 @@ def render(scalar: Scalar, columns: Mapping[str, str], around: _Writer | None = 
             assert_never(scalar)
 
 
+def _grouping(sets: tuple[tuple[str, ...], ...], keys: Mapping[str, str]) -> tuple[str, ...]:
+    listed = ", ".join(f"({', '.join(keys[k] for k in one)})" for one in sets)
+    return (f"GROUPING SETS ({listed})",)
+
+
+def order_text(order_by: tuple[Ordering, ...], columns: Mapping[str, str]) -> str:
+    return ", ".join(
+        f"{columns[o.column]} {'DESC' if o.descending else 'ASC'} NULLS {'FIRST' if o.nulls_first else 'LAST'}"
+        for o in order_by
+    )
+
+
 def render_measure(measure: Measure, columns: Mapping[str, str]) -> str:
-    args = ", ".join(columns[a] for a in measure.args) or "*"
+    args = ", ".join(columns[a] for a in measure.args) or ("" if measure.function == "grouping_id" else "*")
     where = f" FILTER (WHERE {columns[measure.where]})" if measure.where else ""
     return f"{measure.function.upper()}({'DISTINCT ' if measure.distinct else ''}{args}){where}"
+
+
+def _items(rel: Relation) -> tuple[Item, ...]:
+    return rel.items if isinstance(rel, Project) else ()
 
 
 def _labels(block: _Block) -> dict[str, str]:

@@ -17,6 +17,7 @@ from viewkeeper.algebra.relations import (
     Aggregate,
     Changes,
     Filter,
+    Generate,
     Join,
     Measure,
     Project,
@@ -24,12 +25,17 @@ from viewkeeper.algebra.relations import (
     Scan,
     ScanColumn,
     Schema,
+    SetOperation,
+    Top,
     Union,
     Values,
+    Window,
     names,
 )
+from viewkeeper.algebra.scalars import Call
 from viewkeeper.algebra.types import decimal_parts
 from viewkeeper.changes.refresh import CHANGE, OLD, MergeBag, MergeGroups
+from viewkeeper.testing.frames import in_order, windowed
 from viewkeeper.testing.values import EXACT, Row, Value, compiled, fits, rounded
 
 Bag = Counter[Row]
@@ -125,8 +131,31 @@ class _Evaluator:
                 return _collected(pair for i in inputs for pair in self.bag(i).items())
             case Aggregate():
                 return self.aggregate(rel)
+            case Window():
+                return windowed(rel, self.bag(rel.input))
+            case Top(input, order_by, limit, offset):
+                ordered = in_order(list(self.bag(input).elements()), names(input), order_by)
+                return Counter(ordered[offset : None if limit is None else offset + limit])
+            case Generate():
+                return self.generate(rel)
+            case SetOperation():
+                raise NotImplementedError("a set operation has a value only once it is made of groups")
             case _:
                 assert_never(rel)
+
+    def generate(self, rel: Generate) -> Bag:
+        match rel.generator:
+            case Call("EXPLODE", (Call("SEQUENCE", (first, last)),)):
+                ends = [compiled(end, names(rel.input)) for end in (first, last)]
+            case _:
+                raise NotImplementedError(f"the generator {rel.generator}")
+        bag = Bag()
+        for row, n in self.bag(rel.input).items():
+            low, high = (end(row) for end in ends)
+            assert isinstance(low, int) and isinstance(high, int), "a sequence of what is no number"
+            for made in range(low, high + 1):
+                bag[(*row, made)] += n
+        return bag
 
     def join(self, rel: Join) -> Bag:
         left, right = self.bag(rel.left), self.bag(rel.right)

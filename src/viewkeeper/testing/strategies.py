@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from hypothesis import strategies as st
 
+from viewkeeper.algebra.orders import without_ties
 from viewkeeper.algebra.relations import (
     Aggregate,
     Field,
@@ -15,15 +16,22 @@ from viewkeeper.algebra.relations import (
     Join,
     JoinKind,
     Measure,
+    Ordering,
     Project,
     Relation,
     Scan,
     ScanColumn,
     Schema,
+    SetKind,
+    SetOperation,
+    Top,
     Union,
     Values,
+    Window,
+    WindowColumn,
 )
 from viewkeeper.algebra.scalars import TRUE, Column, Scalar, call, columns
+from viewkeeper.algebra.sets import as_groups
 from viewkeeper.algebra.types import BIGINT, BOOLEAN, decimal_parts
 from viewkeeper.testing.choices import Choices, both, chosen
 from viewkeeper.testing.expressions import Expressions, aggregate_type
@@ -32,6 +40,13 @@ from viewkeeper.testing.histories import SCHEMAS, History, history
 DOUBLE, STRING = "double", "string"
 DEPTH = 5
 LENGTH = 200
+_WINDOW_FUNCTIONS = ("ROW_NUMBER", "RANK", "COUNT", "LAG", "SUM", "LEAD", "MIN", "DENSE_RANK", "SUM")
+_FRAMES = (
+    "",
+    "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW",
+    "ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING",
+    "ROWS BETWEEN 2 PRECEDING AND UNBOUNDED FOLLOWING",
+)
 
 
 @dataclass(frozen=True)
@@ -40,6 +55,8 @@ class Shape:
 
     joins: tuple[JoinKind, ...] = ("inner", "left", "full", "semi", "anti")
     aggregates: bool = True
+    windows: bool = True
+    repeats: bool = True
     empty_values: bool = False
     spark_only: bool = True
     leaves: int = 4
@@ -128,8 +145,12 @@ class _Maker:
         ]
         if self.shape.aggregates:
             ways.append(self.aggregate)
+        if self.shape.windows:
+            ways += [self.window, self.top]
         if self.leaves + 1 < self.shape.leaves:
             ways += [self.join, self.union, self.join]
+            if self.shape.aggregates:
+                ways.append(self.set_operation)
         return self.choices.pick(ways)(depth - 1)
 
     def leaf(self) -> Relation:
@@ -178,6 +199,51 @@ class _Maker:
         second = self.relation(depth)
         scalars = self.scalars(second.schema)
         return Union((first, Project(second, tuple(Item(f.name, scalars.of(f.type, 1), f.type) for f in first.schema))))
+
+    def set_operation(self, depth: int) -> Relation:
+        """EXCEPT or INTERSECT of relations that overlap, as groups."""
+        left = self.project_over(self.relation(depth))
+        below = self.relation(depth)
+        scalars = self.scalars(below.schema)
+        right = Project(below, tuple(Item(self.fresh("z"), scalars.of(f.type, 1), f.type) for f in left.schema))
+        kind: SetKind = self.choices.pick(("except", "intersect"))
+        by_copies = self.shape.repeats and self.choices.one_in(2)
+        grouped = as_groups(SetOperation(left, right, kind, by_copies))
+        return Project(grouped, tuple(Item(self.fresh("x"), Column(f.name), f.type) for f in left.schema))
+
+    # Orders
+
+    def window(self, depth: int) -> Relation:
+        """Functions over partitions; where single rows are picked, the order has no ties."""
+        rel = self.relation(depth)
+        keys = tuple(dict.fromkeys(self.choices.pick(rel.schema).name for _ in range(self.choices.pick((1, 1, 2, 0)))))
+        order = self.orderings(rel.schema)
+        numbers = [Column(f.name) for f in rel.schema if f.type == BIGINT]
+        columns: list[WindowColumn] = []
+        for _ in range(self.choices.between(1, 2)):
+            function = self.choices.pick(_WINDOW_FUNCTIONS if numbers else _WINDOW_FUNCTIONS[:4])
+            field = self.choices.pick(rel.schema)
+            args: tuple[Scalar, ...] = ()
+            type_ = BIGINT
+            if function in ("LAG", "LEAD", "MIN"):
+                args, type_ = (Column(field.name),), field.type
+            elif function == "SUM":
+                args = (self.choices.pick(numbers),)
+            frame = self.choices.pick(_FRAMES) if function in ("SUM", "MIN", "COUNT") and order else ""
+            if function == "COUNT":
+                args = (Column(field.name),)
+            columns.append(WindowColumn(self.fresh("w"), function, args, type_, frame))
+        return without_ties(Window(rel, keys, order or self.orderings(rel.schema, 1), tuple(columns)))
+
+    def top(self, depth: int) -> Relation:
+        rel = self.relation(depth)
+        return without_ties(
+            Top(rel, self.orderings(rel.schema, 1), self.choices.below(4), self.choices.pick((0, 0, 1)))
+        )
+
+    def orderings(self, schema: Schema, least: int = 0) -> tuple[Ordering, ...]:
+        picked = dict.fromkeys(self.choices.pick(schema).name for _ in range(self.choices.between(least, 2)))
+        return tuple(Ordering(c, self.choices.one_in(2), not self.choices.one_in(3)) for c in picked)
 
     def scalars(self, schema: Schema) -> Expressions:
         return Expressions(self.choices, schema)
