@@ -133,3 +133,61 @@ def test_expressions_that_begin_with_a_column_matter(other: str) -> None:
 def test_plan_is_found_in_what_explain_prints() -> None:
     explained = f"== Parsed Logical Plan ==\nx\n\n== Optimized Logical Plan ==\n{GROUPED}\n== Physical Plan ==\ny\n"
     assert optimized_plan(explained) == canonical(GROUPED)
+
+
+RIGHT = """\
+Project [v#2, x#6]
++- Join RightOuter, (k#1L = k#5L)
+   :- Relation default.a[k#1L,v#2] parquet
+   +- Relation default.b[k#5L,x#6] parquet
+"""
+LEFT = """\
+Project [v#2, x#6]
++- Join LeftOuter, (k#1L = k#5L)
+   :- Relation default.b[k#5L,x#6] parquet
+   +- Relation default.a[k#1L,v#2] parquet
+"""
+
+
+def test_a_right_join_is_a_left_join_the_other_way_round() -> None:
+    assert canonical(RIGHT) == canonical(LEFT)
+    assert canonical(RIGHT) != canonical(LEFT.replace("LeftOuter", "Inner"))
+    assert canonical(RIGHT) != canonical(RIGHT.replace("RightOuter", "LeftOuter"))
+
+
+LIMITED = """\
+GlobalLimit 3
++- LocalLimit 3
+   +- Sort [v#11L DESC NULLS LAST], true
+      +- Relation spark_catalog.default.t[k#10L,v#11L] parquet
+"""
+
+
+def test_an_order_below_a_limit_matters() -> None:
+    assert canonical(LIMITED) != canonical(LIMITED.replace("DESC NULLS LAST", "ASC NULLS FIRST"))
+    assert canonical(LIMITED) != canonical(LIMITED.replace("[v#11L DESC", "[k#10L DESC"))
+
+
+WINDOW = """\
+Window [rank(s#20L) windowspecdefinition(k#10L, s#20L ASC NULLS FIRST) AS n#30], [k#10L], [s#20L ASC NULLS FIRST]
++- Aggregate [k#10L], [k#10L, sum(v#11L) AS s#20L]
+   +- Relation spark_catalog.default.t[k#10L,v#11L] parquet
+"""
+TWICE = """\
+Project [k#10L, s#20L, n#30]
++- Window [rank(w#21L) windowspecdefinition(k#10L, w#21L ASC NULLS FIRST) AS n#30], [k#10L], [w#21L ASC NULLS FIRST]
+   +- Aggregate [k#10L], [k#10L, sum(v#11L) AS s#20L, sum(v#11L) AS w#21L]
+      +- Relation spark_catalog.default.t[k#10L,v#11L] parquet
+"""
+
+
+def test_a_value_computed_twice_is_the_same_value() -> None:
+    assert canonical(WINDOW) == canonical(TWICE)
+    assert canonical(WINDOW) != canonical(TWICE.replace("sum(v#11L) AS w", "max(v#11L) AS w"))
+    assert canonical(WINDOW) != canonical(TWICE.replace("[k#10L, s#20L, n#30]", "[k#10L, n#30, s#20L]"))
+
+
+def test_the_alias_of_a_lateral_view_does_not_matter() -> None:
+    plan = "Generate explode(x#1), [0], false, e, [y#2]\n+- Relation default.t[x#1] parquet\n"
+    assert canonical(plan) == canonical(plan.replace(", e, ", ", "))
+    assert canonical(plan) != canonical(plan.replace("false, e", "true, e"))

@@ -17,7 +17,8 @@ def run(wh: Warehouse, *statements: str) -> None:
 
 
 def rows(wh: Warehouse, query: str) -> Counter[tuple[object, ...]]:
-    return Counter(tuple(row) for row in wh.spark.sql(query).collect())
+    found = wh.spark.sql(query).collect()
+    return Counter(tuple(tuple(cell) if isinstance(cell, list) else cell for cell in row) for row in found)
 
 
 def assert_right(wh: Warehouse, *names: str) -> None:

@@ -138,12 +138,9 @@ class _Joins:
         return kept if names(kept) == names(input) else Project(kept, pass_through(input.schema))
 
     def matched(self, rel: Relation, subquery: Subquery, kind: JoinKind) -> Relation:
-        """E ⋉ S or E ▷ S. NOT IN is true only where every comparison is false: an unknown one counts as a match."""
+        """E ⋉ S or E ▷ S."""
         pulled = self.pulled(subquery.relation, rel)
-        equal = _equal(subquery, pulled)
-        if equal is not None and kind == "anti":
-            equal = call("COALESCE", equal, TRUE)
-        return self.joined(rel, pulled, kind, equal)
+        return self.joined(rel, pulled, kind, _compared(subquery, pulled, kind))
 
     def joined(self, rel: Relation, pulled: _Pulled, kind: JoinKind, condition: Scalar | None) -> Relation:
         if pulled.total:
@@ -155,26 +152,34 @@ class _Joins:
 
     def attach_all(self, rel: Relation, scalar: Scalar) -> tuple[Relation, Scalar]:
         """The relation with what the subqueries of an expression need joined on, and the expression over it."""
-        for subquery in subqueries(scalar):
-            rel, value = self.attach(rel, subquery)
-            by = {subquery: value}
-            scalar = rebuild(scalar, lambda s, by=by: by.get(s) if isinstance(s, Subquery) else None)  # type: ignore[misc]
-        return rel, scalar
+        values: dict[Scalar, Scalar] = {}
 
-    def attach(self, rel: Relation, subquery: Subquery) -> tuple[Relation, Scalar]:
-        if subquery.kind == "scalar":
-            return self.attach_value(rel, subquery.relation)
-        pulled = self.pulled(subquery.relation, rel)
-        equal = _equal(subquery, pulled)
-        rel, found = self.mark(rel, pulled, equal)
-        if equal is None:
-            return rel, found
-        rel, unknown = self.mark(rel, pulled, call("IS NULL", equal))
-        return rel, call("IF", found, TRUE, call("IF", unknown, NULL, FALSE))
+        def attach(part: Scalar) -> Scalar | None:
+            nonlocal rel
+            match part:
+                case Subquery("scalar", _, query):
+                    rel, values[part] = self.attach_value(rel, query)
+                case Subquery():
+                    rel, values[part] = self.mark(rel, part, "semi")
+                case Call("NOT", (Subquery("in") as subquery,)):
+                    rel, found = self.mark(rel, subquery, "anti")
+                    values[part] = call("NOT", found)
+                case _:
+                    pass
+            return values.get(part)
 
-    def mark(self, rel: Relation, pulled: _Pulled, condition: Scalar | None) -> tuple[Relation, Column]:
-        """E with a column that says whether there is a match."""
+        value = rebuild(scalar, attach)
+        return rel, value
+
+    def mark(self, rel: Relation, subquery: Subquery, kind: JoinKind) -> tuple[Relation, Column]:
+        """E with a column that says whether there is a match.
+
+        As in Spark, IN and NOT IN as values are never NULL: an unknown comparison is none for IN and one for NOT IN.
+        """
         name = self.fresh("found")
+
+        pulled = self.pulled(subquery.relation, rel)
+        condition = _compared(subquery, pulled, kind)
 
         def branch(kind: JoinKind, found: Scalar) -> Relation:
             rows = self.joined(rel, pulled, kind, condition)
@@ -296,12 +301,14 @@ def _correlated(right: Relation, condition: Scalar) -> bool:
     return any(isinstance(n, Outer) for part in (right, condition) for n in walk(part))
 
 
-def _equal(subquery: Subquery, pulled: _Pulled) -> Scalar | None:
-    """x = s for IN, nothing for EXISTS."""
+def _compared(subquery: Subquery, pulled: _Pulled, kind: JoinKind) -> Scalar | None:
+    """x = s for IN, nothing for EXISTS. NOT IN is true only where every comparison is false, so to it an unknown
+    one is a match."""
     if subquery.kind != "in":
         return None
     pairs = zip(subquery.args, pulled.values.values(), strict=True)
-    return conjunction([call("=", tested, value) for tested, value in pairs])
+    equal = conjunction([call("=", tested, value) for tested, value in pairs])
+    return call("COALESCE", equal, TRUE) if kind == "anti" else equal
 
 
 def _sides(condition: Scalar, around: frozenset[str]) -> tuple[Scalar, Scalar, str]:

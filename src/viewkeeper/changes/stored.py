@@ -155,8 +155,6 @@ def _why_not_inner(node: Aggregate) -> Reason | None:
 
 
 def _why_not_window(node: Window) -> Reason | None:
-    if not node.partition_by:
-        return Reason("a window without PARTITION BY", "any change of its rows may change all of them")
     for field in node.schema:
         if (why := not_comparable(field.type)) is not None:
             return Reason(f"column {field.name} of type {field.type}", why)

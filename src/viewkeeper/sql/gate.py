@@ -91,11 +91,13 @@ class _Canon:
             meaning.update(shown.meaning)
         if node.text.startswith("Sort [") and node.text.endswith(", true") and len(inputs) == 1 and not limited:
             return inputs[0]
-        text = self.resolve(node.text, meaning)
+        once, repeated = _without_repeats(node.text)
+        text = self.resolve(once, meaning)
+        meaning.update({again: meaning[first] for again, first in repeated.items()})
         outputs = self.outputs(text, inputs)
         if text == "Project":  # of no columns: only how many rows there are counts
             return _Shown(inputs[0].lines, (), meaning)
-        if text.startswith("Project [") and outputs and all(_PLAIN.fullmatch(o) for o in outputs):
+        if text.startswith("Project [") and all(_PLAIN.fullmatch(i) for i in _items(text[len("Project [") : -1])):
             return _Shown(inputs[0].lines, outputs, meaning)
         lines = [text]
         for shown in inputs:
@@ -125,14 +127,44 @@ class _Canon:
     def outputs(self, text: str, inputs: list[_Shown]) -> tuple[str, ...]:
         """The attributes an operator gives, in order; none where that is not known."""
         if text.startswith("Project ["):
-            return _items(text[len("Project [") : -1])
+            return _attributes(_items(text[len("Project [") : -1]))
         if text.startswith("Aggregate ["):
-            return _items(text[text.rindex(", [") + 3 : -1] if ", [" in text else text[len("Aggregate [") : -1])
+            return _attributes(_items(text[_last_list(text) : -1]))
+        if text.startswith("Window ["):
+            return (*inputs[0].outputs, *_attributes(_items(text[len("Window [") : text.index("], [")])))
         if text.startswith(("Relation ", "LocalRelation ")):
             return tuple(re.findall(r"#\d+", text))
         if text.startswith(("Join LeftSemi", "Join LeftAnti", "Filter", "Union")):
             return inputs[0].outputs if inputs else ()
         return tuple(o for shown in inputs for o in shown.outputs)
+
+
+def _without_repeats(text: str) -> tuple[str, dict[str, str]]:
+    """An Aggregate that computes each value once; the raw numbers of those it gave again, and of the first ones."""
+    if not text.startswith("Aggregate ["):
+        return text, {}
+    start = _last_list(text)
+    first: dict[str, str] = {}
+    repeated: dict[str, str] = {}
+    kept = []
+    for item in _items(text[start:-1]):
+        value, _, number = item.rpartition(" AS #")
+        if value and value in first:
+            repeated[number] = first[value]
+        else:
+            kept.append(item)
+            first[value] = number
+    return f"{text[:start]}{', '.join(kept)}]", repeated
+
+
+def _last_list(text: str) -> int:
+    """Where the items of an operator's last list begin."""
+    return text.rindex(", [") + 3 if ", [" in text else text.index("[") + 1
+
+
+def _attributes(items: tuple[str, ...]) -> tuple[str, ...]:
+    """What each item is called: its number, where it has one."""
+    return tuple("#" + i.rpartition(" AS #")[2] if " AS #" in i else i for i in items)
 
 
 def _items(text: str) -> tuple[str, ...]:

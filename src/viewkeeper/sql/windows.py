@@ -65,6 +65,8 @@ def bind_windows(
     for text, call in calls.items():
         over = _definition(call, named)
         keys = tuple(column(p) for p in over.args.get("partition_by") or [])
+        if not keys:
+            raise refuse(call, "window without PARTITION BY", "any change of its rows may change all of them")
         order = over.args.get("order")
         by = tuple(ordering(o, column(o.this)) for o in (order.expressions if order else []))
         computed_column = replace(_function(call, value), name=fresh("__vk_w"), frame=_frame(over))
