@@ -126,7 +126,7 @@ READ = {
     "in under or": "SELECT b FROM r WHERE b = 0 OR a IN (SELECT a FROM t)",
     "not in under or": "SELECT b FROM r WHERE b = 0 OR NOT a IN (SELECT a FROM t)",
     # Where a comparison is unknown, Spark and DuckDB differ: see test_in_as_a_value_is_never_null.
-    "in as a value": """SELECT a, a IN (SELECT a FROM t WHERE a > 0) AS x, a NOT IN (SELECT `Order` FROM u WHERE f) AS y
+    "in as a value": """SELECT a, a IN (SELECT a FROM t WHERE a > 0) AS x, a NOT IN (SELECT `Order` FROM u WHERE `Order` > 1) AS y
         FROM r WHERE a > 0""",
     "exists as a value": "SELECT a, EXISTS (SELECT 1 FROM t WHERE t.a = r.a) AS x FROM r",
     "exists in case": "SELECT CASE WHEN EXISTS (SELECT 1 FROM t WHERE t.a = r.a) THEN 'y' ELSE s END AS x FROM r",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from checks import FEED, refresh_and_check, run
 
@@ -44,7 +46,7 @@ OTHERS = {
     "running": """SELECT id, sum(price) OVER (PARTITION BY k ORDER BY day, id ROWS UNBOUNDED PRECEDING) AS x,
                   lag(price) OVER (PARTITION BY k ORDER BY day, id) AS before, rank() OVER (PARTITION BY tag ORDER BY price) AS r
                   FROM o""",
-    "validity": """SELECT k, name, since, lead(since) OVER (PARTITION BY k ORDER BY since) AS until FROM
+    "validity": """SELECT k, name, since, lead(since) OVER (PARTITION BY k ORDER BY since, name) AS until FROM
                    (SELECT k, name, min(since) AS since FROM c GROUP BY k, name)""",
     "share": "SELECT id, price / sum(price) OVER (PARTITION BY k) AS share, count(*) OVER (PARTITION BY k) AS n FROM o WHERE price > 0",
     "ranked_groups": """SELECT k, tag, sum(price) AS x, dense_rank() OVER (PARTITION BY k ORDER BY sum(price) DESC) AS n
@@ -62,6 +64,12 @@ OTHERS = {
     "picked": "SELECT k, max_by(id, struct(price, id)) AS dearest, sort_array(collect_list(id)) AS ids, count_if(price > 3) AS n FROM o GROUP BY k",
     "distincts": "SELECT k, count(DISTINCT tag) AS a, sum(DISTINCT price) AS b, percentile(price, 0.5) AS c FROM o GROUP BY k",
 }
+
+# What `make test` has time for; `make fuzz` runs all.
+FEW = frozenset(
+    """left_ full_ theta nest counted not_exists not_in under_or correlated threshold having_sub except_all intersect_
+    latest running validity ranked_groups best over_best cheapest rollup_ exploded picked distincts""".split()
+)
 
 SETUP = [
     f"CREATE TABLE o (id BIGINT, k INT, price DECIMAL(8,2), day DATE, tag STRING) USING DELTA {FEED}",
@@ -84,17 +92,18 @@ ROUNDS = [
      "UPDATE c SET name = 'moved', k = 3 WHERE k = 9", "DELETE FROM c WHERE k = 1 AND name = 'one'",
      "INSERT INTO e VALUES (60, 3, 3.5, DATE'2024-01-03', 'a-0'), (61, NULL, 9, DATE'2024-01-09', NULL)",
      "UPDATE e SET k = 1, price = 0 WHERE id = 4", "DELETE FROM e WHERE k IS NULL AND price < 9"],
-    # whole groups and matches go
-    ["DELETE FROM o WHERE k = 2", "DELETE FROM c WHERE k IN (0, 2)", "DELETE FROM e WHERE k = 2 OR k IS NULL",
-     "UPDATE o SET price = 0.25, tag = 'b-b-b' WHERE id % 4 = 3"],
-    # everything of two tables goes
-    ["DELETE FROM c", "DELETE FROM e", "INSERT INTO o VALUES (70, 1, 100, DATE'2025-01-01', 'z')"],
+    # whole groups and matches go, and everything of one table
+    ["DELETE FROM o WHERE k = 2", "DELETE FROM c", "DELETE FROM e WHERE k = 2 OR k IS NULL",
+     "UPDATE o SET price = 0.25, tag = 'b-b-b' WHERE id % 4 = 3",
+     "INSERT INTO o VALUES (70, 1, 100, DATE'2025-01-01', 'z')"],
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("views", [JOINS, OTHERS], ids=["joins", "others"])
 def test_every_shape_follows_changes_of_all_tables(wh: Warehouse, views: dict[str, str]) -> None:
     run(wh, *SETUP)
+    if "VIEWKEEPER_FUZZ" not in os.environ:
+        views = {name: query for name, query in views.items() if name in FEW}
     for name, query in views.items():
         wh.sql(f"CREATE MATERIALIZED VIEW {name} REFRESH POLICY INCREMENTAL STRICT AS {query}")
     for statements in ROUNDS:

@@ -22,6 +22,7 @@ from viewkeeper.runtime import install
 from viewkeeper.runtime.forms import content_query
 from viewkeeper.runtime.guard import only_installer
 from viewkeeper.runtime.look import Look
+from viewkeeper.runtime.reads import ReadOnce
 from viewkeeper.runtime.spark import SMALL_STEP, private_session
 from viewkeeper.settings import Settings
 from viewkeeper.sql.unparse import quote, string_literal, unparse
@@ -116,7 +117,7 @@ class Executor:
         weight = f.col(WEIGHT)
         came = f.coalesce(f.sum(f.when(weight > 0, weight)), f.lit(0)).alias("came")
         went = f.coalesce(f.sum(f.when(weight < 0, -weight)), f.lit(0)).alias("went")
-        seen = self.compute(session, unparse(step.maintenance.change, look.leaves), install.CHANGE_VIEW, came, went)
+        seen = self.compute(session, self.change(step, look, session), install.CHANGE_VIEW, came, went)
         note = self.note(look, "incremental", step.reason, step.cost.seconds)
         if not seen["came"] and not seen["went"]:
             return self.untouched(look, note)
@@ -137,7 +138,7 @@ class Executor:
     def maintain_groups(
         self, step: Maintain, merge: MergeGroups, look: Look, session: SparkSession, tell: Tell
     ) -> Outcome:
-        change = unparse(step.maintenance.change, look.leaves)
+        change = self.change(step, look, session)
         note = self.note(look, "incremental", step.reason, step.cost.seconds)
         table, version = look.view.backing, look.standing.version
         if step.install == "merge":
@@ -167,6 +168,12 @@ class Executor:
         tell("installing by rewrite")
         self.install(session, look, note, statement)
         return Outcome("incremental", step.reason, seen["came"], seen["went"], "rewrite")
+
+    def change(self, step: Maintain, look: Look, session: SparkSession) -> str:
+        """The SQL of the change, over what is read once."""
+        change = step.maintenance.change
+        rows = {table: sizes.rows for table, sizes in look.situation.sizes.items()}
+        return unparse(change, ReadOnce(session, look.leaves, change, rows))
 
     def untouched(self, look: Look, note: RefreshNote) -> Outcome:
         reason = "the changes of its sources do not change it"
