@@ -233,8 +233,9 @@ class _Writer:
 
     def top(self, rel: Top) -> _Block:
         below = self.next_to(rel.input)
-        # A number would be taken for the position of a column.
-        ordered = tuple(o for o in rel.order_by if not below.columns[o.column].lstrip("-").isdigit())
+        # A constant orders nothing, and a number would be taken for the position of a column.
+        texts = below.columns
+        ordered = tuple(o for o in rel.order_by if not _is_constant(texts[o.column]) or "(" in texts[o.column])
         tail = [f"ORDER BY {order_text(ordered, below.columns)}"] if ordered else []
         tail += [f"LIMIT {rel.limit}"] if rel.limit is not None else []
         tail += [f"OFFSET {rel.offset}"] if rel.offset else []
