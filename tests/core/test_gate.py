@@ -191,3 +191,25 @@ def test_the_alias_of_a_lateral_view_does_not_matter() -> None:
     plan = "Generate explode(x#1), [0], false, e, [y#2]\n+- Relation default.t[x#1] parquet\n"
     assert canonical(plan) == canonical(plan.replace(", e, ", ", "))
     assert canonical(plan) != canonical(plan.replace("false, e", "true, e"))
+
+
+def test_where_a_column_is_computed_does_not_matter() -> None:
+    below = """\
+Aggregate [k#10L], [k#10L, sum(x#30L) AS s#20L]
++- Project [k#10L, (v#11L * 2) AS x#30L]
+   +- Relation spark_catalog.default.t[k#10L,v#11L] parquet
+"""
+    inside = """\
+Aggregate [k#10L], [k#10L, sum((v#11L * 2)) AS s#20L]
++- Relation spark_catalog.default.t[k#10L,v#11L] parquet
+"""
+    assert canonical(below) == canonical(inside)
+    assert canonical(below) != canonical(inside.replace("* 2", "* 3"))
+
+
+def test_the_order_of_terms_does_not_matter() -> None:
+    plan = "Filter ((isnotnull(a#1) AND (a#1 > 1)) AND ((b#2 < 3) OR (b#2 = a#1)))\n+- Relation default.t[a#1,b#2] parquet\n"
+    same = "Filter (isnotnull(a#1) AND (((b#2 < 3) OR (b#2 = a#1)) AND (a#1 > 1)))\n+- Relation default.t[a#1,b#2] parquet\n"
+    assert canonical(plan) == canonical(same)
+    assert canonical(plan) != canonical(plan.replace(") AND ((b", ") OR ((b"))
+    assert canonical(plan) != canonical(plan.replace("(a#1 > 1)", "(b#2 > 1)"))

@@ -1,8 +1,9 @@
 """Whether Spark sees the same query in two texts: the last word on whether a definition was read right.
 
-Two texts mean the same if their optimized plans are the same but for names, numbering, plain renames and sorts.
-The plans are compared as canonical text: attributes numbered bottom up, an attribute that only renames another
-counted as that one, projections that compute nothing left out except where their order of columns matters.
+Two texts mean the same if their optimized plans are the same but for names, numbering, sorts, the order of terms in
+a condition, and the place where a column is computed. The plans are compared as canonical text: attributes numbered
+bottom up, an attribute that a projection computes replaced by its expression, projections left out except for the
+order of columns where that matters.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ _SECTION = re.compile(r"== Optimized Logical Plan ==\n(.*?)\n== Physical Plan ==
 _EDGE = re.compile(r"^(?:[ :]  )*(?:[:+]- )?")
 _NAMED = re.compile(r" AS ([^#]+?)#(\d+)")
 _ATTRIBUTE = re.compile(r"\w*#(\d+)L?")
-_PLAIN = re.compile(r"#\d+")
 _RENAME = re.compile(r"#(\d+) AS #(\d+)(?=[,\]]|$)")
 _GENERATE = re.compile(r"(Generate .*, (?:true|false), )\w+, \[")  # the alias of a LATERAL VIEW
 _STEP = 3  # how far Spark indents an input
@@ -91,20 +91,31 @@ class _Canon:
             meaning.update(shown.meaning)
         if node.text.startswith("Sort [") and node.text.endswith(", true") and len(inputs) == 1 and not limited:
             return inputs[0]
+        if node.text == "Project":  # of no columns: only how many rows there are counts
+            return _Shown(inputs[0].lines, (), meaning)
+        if node.text.startswith("Project ["):
+            return _Shown(inputs[0].lines, self.computed(node.text[len("Project [") : -1], meaning), meaning)
         once, repeated = _without_repeats(node.text)
-        text = self.resolve(once, meaning)
+        text = _ordered_terms(self.resolve(once, meaning))
         meaning.update({again: meaning[first] for again, first in repeated.items()})
         outputs = self.outputs(text, inputs)
-        if text == "Project":  # of no columns: only how many rows there are counts
-            return _Shown(inputs[0].lines, (), meaning)
-        if text.startswith("Project [") and all(_PLAIN.fullmatch(i) for i in _items(text[len("Project [") : -1])):
-            return _Shown(inputs[0].lines, outputs, meaning)
         lines = [text]
         for shown in inputs:
             if text.startswith("Union"):  # the one operator that goes by position
                 lines.append(f"  output {shown.outputs}")
             lines.extend("  " + line for line in shown.lines)
         return _Shown(tuple(lines), outputs, meaning)
+
+    def computed(self, items: str, meaning: dict[str, str]) -> tuple[str, ...]:
+        """What a projection gives; from now on a column that it computes is its expression."""
+        outputs = []
+        for item in _items(items):
+            value, named, number = item.rpartition(" AS #")
+            shown = self.resolve(value if named and number.isdigit() else item, meaning)
+            if named and number.isdigit():
+                meaning[number] = shown
+            outputs.append(shown)
+        return tuple(outputs)
 
     def resolve(self, text: str, meaning: dict[str, str]) -> str:
         """The operator's text with canonical numbers; learns what its new attributes mean."""
@@ -126,8 +137,6 @@ class _Canon:
 
     def outputs(self, text: str, inputs: list[_Shown]) -> tuple[str, ...]:
         """The attributes an operator gives, in order; none where that is not known."""
-        if text.startswith("Project ["):
-            return _attributes(_items(text[len("Project [") : -1]))
         if text.startswith("Aggregate ["):
             return _attributes(_items(text[_last_list(text) : -1]))
         if text.startswith("Window ["):
@@ -137,6 +146,31 @@ class _Canon:
         if text.startswith(("Join LeftSemi", "Join LeftAnti", "Filter", "Union")):
             return inputs[0].outputs if inputs else ()
         return tuple(o for shown in inputs for o in shown.outputs)
+
+
+def _ordered_terms(text: str) -> str:
+    """A filter or join whose condition has its terms in the order of their texts."""
+    operator, comma, condition = text.partition(", (") if text.startswith("Join ") else text.partition(" (")
+    if not text.startswith(("Join ", "Filter ")) or not comma or not condition.endswith(")"):
+        return text
+    return f"{operator}{comma}{' AND '.join(sorted(_terms('(' + condition)))})"
+
+
+def _terms(condition: str) -> set[str]:
+    """The terms of nested ANDs."""
+    if not (condition.startswith("(") and condition.endswith(")")):
+        return {condition}
+    depth, start, parts = 0, 1, []
+    for i, character in enumerate(condition):
+        depth += character == "("
+        depth -= character == ")"
+        if depth == 0 and i < len(condition) - 1:
+            return {condition}  # two expressions in parentheses side by side
+        if depth == 1 and condition.startswith(" AND ", i):
+            parts.append(condition[start:i])
+            start = i + len(" AND ")
+    parts.append(condition[start:-1])
+    return {condition} if len(parts) == 1 else set().union(*map(_terms, parts))
 
 
 def _without_repeats(text: str) -> tuple[str, dict[str, str]]:
