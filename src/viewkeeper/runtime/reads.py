@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pyspark.sql import DataFrame, SparkSession
 
 from viewkeeper.algebra.relations import WEIGHT, Changes, Join, Relation, Scan, ScanColumn, State, inputs
+from viewkeeper.algebra.types import not_comparable
 from viewkeeper.sql.unparse import quote
 from viewkeeper.store.leaves import PinnedLeaves
 
@@ -70,7 +71,8 @@ class ReadOnce:
     def fetched(self, frame: DataFrame) -> DataFrame:
         """The rows of a query, held by Spark's driver."""
         java = getattr(frame, "_jdf", None)
-        if java is None:  # Spark Connect keeps its driver to itself
+        plain = all(_is_plain(f.dataType.simpleString()) for f in frame.schema.fields)
+        if java is None or not plain:  # Spark Connect keeps its driver to itself
             return frame.localCheckpoint()
         rows = self.session._jsparkSession.createDataFrame(java.collectAsList(), java.schema())
         return DataFrame(rows, self.session)
@@ -79,6 +81,11 @@ class ReadOnce:
         """What any mention of the table reads."""
         names = dict.fromkeys(c.source for n in self.states if n.table == table for c in n.columns)
         return ", ".join(map(quote, names)) or "1 AS __vk_nothing"
+
+
+def _is_plain(type_: str) -> bool:
+    """Whether values of the type survive the way to the driver and back."""
+    return not_comparable(type_) is None and "interval" not in type_ and "void" not in type_
 
 
 def _mentioned(rel: Relation) -> Iterator[Relation]:
