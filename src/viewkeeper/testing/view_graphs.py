@@ -124,6 +124,29 @@ def random_layouts(rng: Random, views: int, queries: int, *, unit: bool) -> View
     return ViewGraph(tuple(nodes))
 
 
+def random_and_layouts(rng: Random, views: int, queries: int) -> ViewGraph:
+    """An AND graph with layouts: a query needs several views, each read plainly or by one of its layouts.
+
+    "q reads v" is a node of its own that cannot be kept: its arcs are the ways to read v for q.
+    """
+    nodes: list[View | Layout] = [View("base", reading=10.0)]
+    layouts: dict[str, list[str]] = {}
+    for v in range(views):
+        name = f"V{v}"
+        nodes.append(View(name, (Arc(("base",), float(rng.randint(20, 90))),), reading=5.0))
+        layouts[name] = [f"I{v},{k}" for k in range(rng.randint(0, 3))]
+        nodes += [Layout(layout, name) for layout in layouts[name]]
+    for q in range(queries):
+        needed = rng.sample(list(layouts), rng.randint(1, min(2, views)))
+        for name in needed:
+            plain = float(rng.randint(10, 60))
+            by_layout = [Arc((layout,), round(plain * rng.random(), 2)) for layout in layouts[name]]
+            nodes.append(View(f"q{q} reads {name}", (Arc((name,), plain), *by_layout), keepable=False))
+        arc = Arc(tuple(f"q{q} reads {name}" for name in needed))
+        nodes.append(View(f"q{q}", (arc,), queries=float(rng.randint(1, 3)), keepable=False))
+    return ViewGraph(tuple(nodes))
+
+
 def random_and_graph(rng: Random, n: int, *, updates: bool) -> ViewGraph:
     """An AND graph in which reading is never dearer than computing; with updates, never more of them than queries,
     and carrying a change through an arc never dearer than the arc itself."""
