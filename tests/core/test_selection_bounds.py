@@ -145,7 +145,7 @@ def test_guess_one_does_not_fall_for_small_dense_things() -> None:
 # Layouts
 
 
-@seeds(20)
+@seeds(12)
 def test_r_greedy_with_structures_of_one_size(seed: int) -> None:
     rng = Random(seed)
     graph = random_layouts(rng, 4, 6, unit=True) if rng.random() < 0.5 else random_and_layouts(rng, 4, 5)
@@ -200,7 +200,7 @@ def test_at_the_space_used_inner_level_promises_nothing_for_large_views() -> Non
 # Query-view graphs
 
 
-@seeds(8)
+@seeds(5)
 def test_ao_greedy_and_multi_level_greedy(seed: int) -> None:
     rng = Random(seed)
     graph = random_and_or_graph(rng, rng.randint(3, 6), layouts=rng.random() < 0.5)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from heapq import heappop, heappush
 
 import numpy as np
 
@@ -91,6 +92,36 @@ class Ceilings:
                     best = min(best, cost + sum(min(reading, used[i]) if j == i else used[j] for j in inputs))
             total += self.weight[x] * (now - best)
         return total
+
+    def refine(self, i: int, enough: float) -> tuple[float, Iterable[int]]:
+        """A lower ceiling for one node, followed upwards only until it is below `enough`; and the nodes it rests on.
+
+        Where a saving has been followed to, what is above is still at its ceiling, weight × fall.
+        """
+        side, weight, often = self.costs.queries, self.weight, self.graph.queries
+        used, computed, kept = side.used, side.computed, self.costs.kept
+        now = {i: min(used[i], self.graph.reading[i])}
+        gained, above = 0.0, math.inf
+        waiting = [i]
+        while waiting and (gained + above) * _ROUNDING >= enough:
+            j = heappop(waiting)
+            if j == i:
+                # A layout is no query, and from nothing to something is no number.
+                gained, above = often[i] * (used[i] - now[i]) if often[i] else 0.0, 0.0
+            else:
+                gained += often[j] * (used[j] - now[j])
+                above -= weight[j] * (used[j] - now[j])
+            for x, own, inputs in side.uses[j]:
+                cost = own
+                for k in inputs:
+                    cost += now[k] if k in now else used[k]
+                before = now.get(x, used[x])
+                if cost < before and not (x in kept and cost >= computed[x]):
+                    if x not in now:
+                        heappush(waiting, x)
+                    now[x] = cost
+                    above += weight[x] * (before - cost)
+        return (gained + max(above, 0.0)) * _ROUNDING, now
 
     def upkeep(self, nodes: Iterable[int]) -> float:
         """The least by which maintenance grows with these nodes; it may shrink."""

@@ -111,36 +111,62 @@ class Stages:
             if self.top[c] <= 0:
                 return None
             if c not in self.tried:
-                self._try(c)
+                if not self._is_beaten(c):
+                    self._try(c)
             elif self._may_take(self.tried[c]):
                 return c
             else:
                 self.top[c] = -math.inf
         return None
 
+    def _is_beaten(self, c: int) -> bool:
+        """Whether a closer look already puts a candidate below one that has been evaluated."""
+        nodes = self.candidates[c].nodes
+        to_beat = max((float(self.top[t]) for t in self.tried), default=0.0)
+        if len(nodes) > 1 or to_beat <= 0 or math.isinf(to_beat):
+            return False
+        size, upkeep = self.numbered.size[nodes[0]], self.ceilings.upkeep(nodes)
+        enough = to_beat * self.budget.share(size, upkeep) + (upkeep if self.budget.counts_upkeep else 0.0)
+        saving, rests_on = self.ceilings.refine(nodes[0], enough)
+        if saving >= enough:
+            return False
+        self._watch(c, rests_on)
+        self.savings[c] = min(self.savings[c], saving)
+        self.top[c] = self._density(self.savings[c], size, upkeep)
+        return True
+
+    def _watch(self, c: int, nodes: Iterable[int]) -> None:
+        for i in nodes:
+            self.watched_by.setdefault(i, set()).add(c)
+
     def take(self, c: int) -> None:
         move = self.tried[c]
         self.trace.append(self._step(move, float(self.top[c])))
         self.costs.take(move)
         again = {other for node in self.ceilings.take(move) for other in self.touched_by[node]}
-        again |= self._no_longer_true(move)
+        changed = move.query_side.keys() | move.upkeep_side.keys() | move.there.keys()
+        again |= self._forget(changed)
+        if self.budget.maintenance is not None:
+            # What was refused because it did not fit may fit now.
+            again |= {other for other in self.tried if self.top[other] == -math.inf}
         for other in again:
             self.tried.pop(other, None)
             self.top[other] = self._ceiling(other)
 
-    def _no_longer_true(self, move: Move) -> set[int]:
-        """The candidates whose evaluation the move may have changed, or that were refused and may fit now.
+    def _forget(self, changed: Iterable[int]) -> set[int]:
+        """The candidates whose evaluation these changes may have made untrue.
 
-        In an OR graph benefits only fall as more is kept, so that what was found stays an upper bound.
+        What was found stays an upper bound of the saving as long as costs only fell around it. Only where one input
+        of an arc has become cheaper, another may save more than before.
         """
-        near = move.query_side.keys() | move.upkeep_side.keys() | move.there.keys()
-        near |= {i for y in near for x in (y, *self.numbered.users[y]) for i in self.numbered.inputs[x]}
-        stale = {c for i in near for c in self.watched_by.pop(i, ())}
-        refused = {c for c in self.tried if self.top[c] == -math.inf and self.budget.maintenance is not None}
-        for c in stale:
-            if c in self.tried and self.ceilings.is_or and not self.candidates[c].grown and c not in refused:
-                del self.tried[c]
-        return {c for c in stale if c in self.tried} | refused
+        numbered = self.numbered
+        near = {i for y in changed for x in (y, *numbered.users[y]) for i in (x, *numbered.inputs[x])}
+        if not self.ceilings.is_or:
+            partners = {i for y in changed for _, _, inputs in self.costs.queries.uses[y] for i in inputs if i != y}
+            for i in partners:
+                for c in (*self.watched_by.get(i, ()), *self.touched_by[i]):
+                    self.savings[c] = math.inf
+        return {c for i in near for c in self.watched_by.pop(i, ())}
 
     def _ceiling(self, c: int) -> float:
         nodes = self.candidates[c].nodes
@@ -182,9 +208,8 @@ class Stages:
         candidate = self.candidates[c]
         move = self._grow(candidate.nodes) if candidate.grown else self.costs.move(candidate.nodes)
         self.tried[c] = move
-        for i in move.query_side.keys() | move.upkeep_side.keys():
-            self.watched_by.setdefault(i, set()).add(c)
-        if not candidate.grown and self.ceilings.is_or:
+        self._watch(c, move.query_side.keys() | move.upkeep_side.keys())
+        if not candidate.grown and (self.ceilings.is_or or len(candidate.nodes) == 1):
             self.savings[c] = -move.query * (1 + 1e-12)
         self.top[c] = self._density(-move.query, move.size, move.upkeep) if self._may_take(move) else -math.inf
 
