@@ -1,6 +1,6 @@
 """The published studies of choosing views and of ordering updates, on plain graphs: tables and plots.
 
-    python bench/graphs.py [--out bench-results/graphs] [--instances 2] [--expand 4000] [--only choosing,hard,updating,speed]
+    python bench/graphs.py [--out bench-results/graphs] [--instances 8] [--expand 20000] [--only choosing,hard,updating,speed]
 
 No Spark. Counts and ratios are what to compare with the papers; seconds are of this machine. Each table says its protocol.
 """
@@ -99,15 +99,14 @@ class Run:
 
 
 def instances(count: int) -> Iterator[tuple[str, int, ViewGraph, float]]:
-    for label, shape, density in SHAPES:
+    for kind, (label, shape, density) in enumerate(SHAPES):
         for nodes in NODES:
             for seed in range(count):
-                rng = Random(1000 * nodes + seed)
+                rng = Random(100_000 * kind + 1000 * nodes + seed)
                 graph = random_or_graph(rng, nodes, shape, density)  # type: ignore[arg-type]
                 everything = Costs(graph.numbered, graph.numbered.candidates)
                 cheapest = min(Costs(graph.numbered, [i]).upkeep for i in graph.numbered.candidates)
-                for share in (0.1, 0.3, 0.5, 0.7, 0.9):
-                    yield label, nodes, graph, cheapest + share * (everything.upkeep - cheapest)
+                yield label, nodes, graph, cheapest + rng.random() * (everything.upkeep - cheapest)
 
 
 def study(count: int, expand: int) -> list[Run]:
@@ -160,7 +159,7 @@ def choosing(report: Report, count: int, expand: int) -> None:
         )
     report.table(
         "Inverted-tree greedy against the optimum",
-        "Random OR graphs of 10 to 25 nodes, |u| + |v| maintenance, budgets spread from the cheapest view to all of them. Published: optimal in "
+        "Random OR graphs of 10 to 25 nodes, |u| + |v| maintenance, one random budget each, between the cheapest view and all of them. Published: optimal in "
         "96 % of the instances, else about 95 % of the benefit. *At the budget used*: the greedy may exceed its budget, and the "
         "optimum is of as much; the thesis' protocol. *Hard*: neither exceeds it.",
         [
@@ -250,7 +249,7 @@ def hard_budgets(report: Report, count: int) -> None:
         ("views with layouts", lambda rng: random_layouts(rng, 8, 16, unit=False)),
     ):
         found: dict[str, list[float]] = {"greedy": [], "inner-level": [], "guess-one": []}
-        for seed in range(10 * count):
+        for seed in range(3 * count):
             rng = Random(seed)
             graph = make(rng)
             everything = Costs(graph.numbered, graph.numbered.candidates)
@@ -262,7 +261,7 @@ def hard_budgets(report: Report, count: int) -> None:
             rows.append([label, name, share(ratios), f"{statistics.mean(ratios):.3f}", f"{min(ratios):.3f}"])
     report.table(
         "Hard space budgets",
-        f"Benefit against the optimum, {10 * count} instances each, no updates, budgets of 3 to 30 % of all. Nothing may exceed the budget.",
+        f"Benefit against the optimum, {3 * count} instances each, no updates, budgets of 3 to 30 % of all. Nothing may exceed the budget.",
         ["graphs", "method", "optimal", "mean", "worst"],
         rows,
     )
@@ -438,8 +437,8 @@ def speed(report: Report) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--out", type=Path, default=Path("bench-results/graphs"))
-    parser.add_argument("--instances", type=int, default=2, help="graphs per shape and size")
-    parser.add_argument("--expand", type=int, default=4000, help="nodes that A* may expand")
+    parser.add_argument("--instances", type=int, default=8, help="graphs per shape and size")
+    parser.add_argument("--expand", type=int, default=20_000, help="nodes that A* may expand")
     parser.add_argument("--only", default="choosing,hard,updating,speed")
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)

@@ -99,7 +99,7 @@ class Ceilings:
         Where a saving has been followed to, what is above is still at its ceiling, weight × fall.
         """
         side, weight, often = self.costs.queries, self.weight, self.graph.queries
-        used, computed, kept = side.used, side.computed, self.costs.kept
+        used = side.used
         now = {i: min(used[i], self.graph.reading[i])}
         gained, above = 0.0, math.inf
         waiting = [i]
@@ -116,7 +116,7 @@ class Ceilings:
                 for k in inputs:
                     cost += now[k] if k in now else used[k]
                 before = now.get(x, used[x])
-                if cost < before and not (x in kept and cost >= computed[x]):
+                if cost < before:
                     if x not in now:
                         heappush(waiting, x)
                     now[x] = cost

@@ -89,8 +89,11 @@ class Stages:
         for c, candidate in enumerate(self.candidates):
             for i in candidate.nodes:
                 self.touched_by[i].append(c)
+        self.refused: set[int] = set()
         self.top = np.array([self._ceiling(c) for c in range(len(self.candidates))])
+        # Evaluated candidates: what each would do, and its density.
         self.tried: dict[int, Move] = {}
+        self.known = np.full(len(self.candidates), -math.inf)
         self.watched_by: dict[int, set[int]] = {}
         self.trace: list[Step] = []
 
@@ -113,16 +116,22 @@ class Stages:
             if c not in self.tried:
                 if not self._is_beaten(c):
                     self._try(c)
-            elif self._may_take(self.tried[c]):
+            elif self._has_room(self.tried[c].size, self.tried[c].upkeep):
                 return c
             else:
-                self.top[c] = -math.inf
+                self.top[c] = self.known[c] = self._refuse(c)
         return None
+
+    def _refuse(self, c: int) -> float:
+        """What does not fit is out; for good under a space budget, until the next stage under one for maintenance."""
+        if self.budget.maintenance is not None:
+            self.refused.add(c)
+        return -math.inf
 
     def _is_beaten(self, c: int) -> bool:
         """Whether a closer look already puts a candidate below one that has been evaluated."""
         nodes = self.candidates[c].nodes
-        to_beat = max((float(self.top[t]) for t in self.tried), default=0.0)
+        to_beat = float(self.known.max())
         if len(nodes) > 1 or to_beat <= 0 or math.isinf(to_beat):
             return False
         size, upkeep = self.numbered.size[nodes[0]], self.ceilings.upkeep(nodes)
@@ -146,11 +155,11 @@ class Stages:
         again = {other for node in self.ceilings.take(move) for other in self.touched_by[node]}
         changed = move.query_side.keys() | move.upkeep_side.keys() | move.there.keys()
         again |= self._forget(changed)
-        if self.budget.maintenance is not None:
-            # What was refused because it did not fit may fit now.
-            again |= {other for other in self.tried if self.top[other] == -math.inf}
+        again |= self.refused
+        self.refused = set()
         for other in again:
             self.tried.pop(other, None)
+            self.known[other] = -math.inf
             self.top[other] = self._ceiling(other)
 
     def _forget(self, changed: Iterable[int]) -> set[int]:
@@ -175,9 +184,10 @@ class Stages:
             return -math.inf
         if self.candidates[c].grown:
             return self._grown_ceiling(nodes)
-        upkeep = self.ceilings.upkeep(nodes)
-        saving = min(self.ceilings.saving(nodes), self.savings[c])
-        return self._density(saving, sum(self.numbered.size[i] for i in nodes), upkeep)
+        size, upkeep = sum(self.numbered.size[i] for i in nodes), self.ceilings.upkeep(nodes)
+        if not self._has_room(size, upkeep):
+            return self._refuse(c)
+        return self._density(min(self.ceilings.saving(nodes), self.savings[c]), size, upkeep)
 
     def _grown_ceiling(self, nodes: tuple[int, ...]) -> float:
         """No set of a view and some layouts is denser than the view with its densest layouts, each at its ceiling."""
@@ -211,13 +221,15 @@ class Stages:
         self._watch(c, move.query_side.keys() | move.upkeep_side.keys())
         if not candidate.grown and (self.ceilings.is_or or len(candidate.nodes) == 1):
             self.savings[c] = -move.query * (1 + 1e-12)
-        self.top[c] = self._density(-move.query, move.size, move.upkeep) if self._may_take(move) else -math.inf
+        has_room = self._has_room(move.size, move.upkeep)
+        density = self._density(-move.query, move.size, move.upkeep) if has_room else self._refuse(c)
+        self.top[c] = self.known[c] = density
 
-    def _may_take(self, move: Move) -> bool:
+    def _has_room(self, size: float, upkeep: float) -> bool:
         if self.budget.overshoot:
             # Anything may overshoot a space budget; a set that alone exceeds a maintenance budget may not.
-            return self.budget.maintenance is None or self.budget.fits(0.0, move.upkeep)
-        return self.budget.fits(self.costs.size + move.size, self.costs.upkeep + move.upkeep)
+            return self.budget.maintenance is None or self.budget.fits(0.0, upkeep)
+        return self.budget.fits(self.costs.size + size, self.costs.upkeep + upkeep)
 
     def _grow(self, nodes: tuple[int, ...]) -> Move:
         """A view, and one after the other the layout with the best density, while that of the whole set rises."""
@@ -229,7 +241,7 @@ class Stages:
             options = [(self.costs.move([*chosen, i]), i) for i in left]
             option, i = max(options, key=lambda o: self._added_density(o[0], move))
             grown = self._density(-option.query, option.size, option.upkeep)
-            if grown <= density or not self._may_take(option):
+            if grown <= density or not self._has_room(option.size, option.upkeep):
                 break
             move, density = option, grown
             chosen.append(i)

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from viewkeeper.selection.choice import Budget, Choice, Step, finish, names
 from viewkeeper.selection.costs import Costs, Move
 from viewkeeper.selection.graph import Numbered, ViewGraph
@@ -30,18 +32,22 @@ class Exchange:
         self.stages = stages
         self.costs: Costs = stages.costs
         self.graph: Numbered = stages.numbered
+        self.candidates = set(self.graph.candidates)
         # Greedy may have used more than the budget; exchanges must not use still more.
         self.budget = stages.budget
         self.space = max(self.budget.space or 0.0, self.costs.size)
         self.upkeep = max(self.budget.maintenance or 0.0, self.costs.upkeep)
 
     def improve(self) -> bool:
+        ceilings = np.array([self._ceiling(i) for i in range(len(self.graph))])
         for out in sorted(self.costs.kept, key=lambda i: self.graph.rank[i]):
             if any(layout in self.costs.kept for layout in self.graph.layouts[out]):
                 continue
             gone = self.costs.move(drop=[out])
             undo = self.costs.take(gone)
-            found = self._best_newcomer(out)
+            # Others save more without it only near it; elsewhere they must save more than it did.
+            options = {*np.flatnonzero(ceilings > -self._worth(gone)).tolist(), *self._near(gone)}
+            found = self._best_newcomer(out, options)
             worth = self._worth(gone) + (self._worth(found[1]) if found else 0.0)
             if worth > self.stages.noise:
                 self._keep(out, found, worth)
@@ -57,10 +63,15 @@ class Exchange:
         self.costs.take(found[1])
         self.stages.trace.append(Step(names(self.graph, [found[0]]), worth, "saves more in its place", dropped=gone))
 
-    def _best_newcomer(self, out: int) -> tuple[int, Move] | None:
+    def _near(self, move: Move) -> set[int]:
+        changed = move.query_side.keys() | move.there.keys()
+        users = {x for y in changed for x in (y, *self.graph.users[y])}
+        return {i for x in users for i in (x, *self.graph.inputs[x])}
+
+    def _best_newcomer(self, out: int, possible: set[int]) -> tuple[int, Move] | None:
         """The newcomer with the highest benefit; those that cannot beat the best so far are not tried."""
-        options = [(self._ceiling(i), i) for i in self.graph.candidates if self._may_come(i, out)]
-        options.sort(key=lambda option: -option[0])
+        options = [(self._ceiling(i), i) for i in possible if i in self.candidates and self._may_come(i, out)]
+        options.sort(key=lambda option: (-option[0], self.graph.rank[option[1]]))
         best: tuple[int, Move] | None = None
         best_worth = 0.0
         for ceiling, i in options:
@@ -83,6 +94,8 @@ class Exchange:
         return self.budget.maintenance is None or self.costs.upkeep + move.upkeep <= self.upkeep * (1 + 1e-9)
 
     def _ceiling(self, i: int) -> float:
+        if i not in self.candidates or i in self.costs.kept:
+            return -math.inf
         if self.budget.counts_upkeep and self.graph.has_updates:
             return math.inf
         return self.stages.ceilings.saving([i])
