@@ -267,7 +267,7 @@ def test_lazy_greedy_takes_what_greedy_takes(seed: int) -> None:
     assert {*choice.views, *choice.layouts} == {graph.numbered.names[i] for i in kept}
 
 
-@seeds(18)
+@seeds(14)
 def test_bounds_are_bounds_and_hard_budgets_hard(seed: int) -> None:
     rng = Random(seed)
     graph = random_graph(rng)

@@ -233,7 +233,7 @@ def test_trees_and_uniform_graphs_are_acyclic_in_every_order(seed: int) -> None:
         assert not isinstance(combine(graph, one_way(graph, order)), Conflict)
 
 
-@seeds(40)
+@seeds(30)
 def test_min_work_is_correct_and_optimal_where_the_wanted_order_can_be_had(seed: int) -> None:
     """Theorems 5.2 to 5.5; versions always reach what an acyclic graph would."""
     rng = Random(seed)
@@ -292,7 +292,7 @@ def test_a_graph_whose_wanted_order_cannot_be_had() -> None:
 # Schedules
 
 
-@seeds(25)
+@seeds(15)
 def test_schedules_keep_to_the_dependencies_and_to_the_workers(seed: int) -> None:
     rng = Random(seed)
     graph = random_changed_graph(rng, rng.randint(3, 12))
