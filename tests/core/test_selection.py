@@ -267,6 +267,27 @@ def test_lazy_greedy_takes_what_greedy_takes(seed: int) -> None:
     assert {*choice.views, *choice.layouts} == {graph.numbered.names[i] for i in kept}
 
 
+def test_what_gains_by_a_partner_being_kept_is_looked_at_again() -> None:
+    """b looks good because of y, is found to save only 40, and saves 60 once a is kept, which it is used with."""
+
+    def query(name: str, often: float, *arcs: Arc) -> View:
+        return View(name, arcs, queries=often, keepable=False)
+
+    nodes = (
+        View("t"),
+        View("a", (Arc(("t",), 60.0),), queries=1.0),
+        View("b", (Arc(("t",), 60.0),)),
+        View("d", (Arc(("t",), 50.0),), queries=1.0),
+        query("y", 0.0, Arc(("b",))),
+        query("z", 10.0, Arc(("y",)), Arc(("t",))),
+        query("x", 1.0, Arc(("t",), 100.0), Arc(("a", "b"))),
+    )
+    graph = ViewGraph(nodes)
+    assert (benefit(graph, ["b"]), benefit(graph, ["b"], ["a"])) == (40.0, 60.0)
+    choice = choose(graph, Budget(space=2.0), Greedy())
+    assert [step.added for step in choice.trace] == [("a",), ("b",)]
+
+
 @seeds(14)
 def test_bounds_are_bounds_and_hard_budgets_hard(seed: int) -> None:
     rng = Random(seed)
