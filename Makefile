@@ -80,6 +80,10 @@ format: setup ## Format the code and fix what ruff can fix
 bench: setup java ## Time small refreshes against full ones
 	$(BIN)/python bench/small_refresh.py
 
+.PHONY: bench-graphs
+bench-graphs: setup ## Choosing views and ordering updates on plain graphs: the published studies
+	$(BIN)/python bench/graphs.py
+
 # Keeps the pinned versions that still fit; `make lock LOCK_FLAGS=--upgrade` takes the newest.
 LOCK := $(BIN)/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes \
 	--fork-strategy fewest \

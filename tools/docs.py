@@ -57,7 +57,33 @@ from viewkeeper.changes.refresh import Maintenance, MergeBag, MergeGroups, maint
 from viewkeeper.changes.stored import KeptGroups, StoredForm, stored_form, why_not_maintainable
 from viewkeeper.changes.weights import ChangeKind
 from viewkeeper.errors import SqlError
+from viewkeeper.planner.strategy.order import min_work, one_way
+from viewkeeper.planner.strategy.picture import expressions, gantt
+from viewkeeper.planner.strategy.schedule import schedule
+from viewkeeper.planner.strategy.search import best_one_way, view_strategies
+from viewkeeper.planner.strategy.steps import Comp
+from viewkeeper.planner.strategy.versions import with_versions
+from viewkeeper.planner.strategy.window import leave_out
+from viewkeeper.planner.strategy.work import Metric, work
 from viewkeeper.runtime import install
+from viewkeeper.selection.choice import Budget
+from viewkeeper.selection.choose import choose
+from viewkeeper.selection.costs import tau
+from viewkeeper.selection.graph import Arc, View, ViewGraph
+from viewkeeper.selection.methods import (
+    AOGreedy,
+    AStar,
+    Exact,
+    Greedy,
+    GreedyInterchange,
+    GuessOne,
+    InnerLevel,
+    InvertedTree,
+    Method,
+    MultiLevel,
+    RGreedy,
+)
+from viewkeeper.selection.picture import mermaid
 from viewkeeper.sql.bind import Bound, bind
 from viewkeeper.sql.catalog import DeltaTable, Source, Unmaintainable
 from viewkeeper.sql.functions import AGGREGATES, CLOCK, GENERATORS, RANDOM, SESSION, WINDOW_ONLY
@@ -65,6 +91,8 @@ from viewkeeper.sql.parse import parse_query
 from viewkeeper.sql.unparse import unparse
 from viewkeeper.store.changes import Feed, Files, SourceChange
 from viewkeeper.store.leaves import Pin, PinnedLeaves
+from viewkeeper.testing.update_graphs import figure_6, tpcd
+from viewkeeper.testing.view_graphs import figure_2_2, figure_3_1
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -702,6 +730,115 @@ def _table(options: Iterable[Option]) -> str:
 
 # ------------------------------------------------------------------ blocks
 
+# ------------------------------------------------------------------ pictures of algorithms at work
+
+
+def chosen(graph: ViewGraph, budget: Budget, method: Method, *, only_used: bool = False) -> str:
+    """The graph with what the method keeps in it, and its trace."""
+    choice = choose(graph, budget, method)
+    before = tau(graph, with_upkeep=budget.counts_upkeep)
+    rows = [
+        f"| {k} | {', '.join(step.added)} | {', '.join(step.dropped)} | {step.benefit:g} | {step.reason} |"
+        for k, step in enumerate(choice.trace, 1)
+    ]
+    return "\n".join(
+        [
+            "```mermaid",
+            mermaid(graph, choice, only_used=only_used),
+            "```",
+            "",
+            f"`{method}` with `{budget}`: from {before:g} to {choice.cost:g}, space {choice.space:g}, maintenance "
+            f"{choice.maintenance:g}; no choice within the budget costs less than {choice.bound:g}.",
+            "",
+            "| step | comes | goes | benefit | why |",
+            "|---|---|---|---|---|",
+            *rows,
+        ]
+    )
+
+
+def middle_view() -> ViewGraph:
+    """Three views for four queries; the middle one looks best alone."""
+    nodes = [View("b", reading=10.0), *(View(f"v{k}", (Arc(("b",)),)) for k in range(3))]
+    for k, served in enumerate((("v0",), ("v0", "v1"), ("v1", "v2"), ("v2",))):
+        ways = (Arc((v,), 5.0 if v == "v1" else 9.0) for v in served)
+        nodes.append(View(f"q{k}", (Arc(("b",), 100.0), *ways), queries=1.0, keepable=False))
+    return ViewGraph(tuple(nodes))
+
+
+def crumb_and_cake() -> ViewGraph:
+    """A small thing of high density, and a large one that is worth more."""
+    gains = {"crumb": (1.0, 2.0), "cake": (100.0, 100.0)}
+    nodes = [View("b"), *(View(name, (Arc(("b",), 200.0),), size=size) for name, (size, _) in gains.items())]
+    for name, (_, gain) in gains.items():
+        arcs = (Arc(("b",), 200.0), Arc((name,), 200.0 - gain))
+        nodes.append(View(f"q {name}", arcs, queries=1.0, keepable=False))
+    return ViewGraph(tuple(nodes))
+
+
+def joins() -> ViewGraph:
+    """Two ways to compute r⋈s⋈t, of which r⋈s also helps r⋈s⋈u."""
+    bases = [View(name, reading=20.0) for name in "rstu"]
+    pairs = [View(a + b, (Arc((a, b), 30.0),), size=4.0, reading=15.0) for a, b in ("rs", "st")]
+    three = (Arc(("rs", "t"), 10.0), Arc(("r", "st"), 10.0))
+    tops = [
+        View("rst", three, size=9.0, reading=5.0, queries=2.0),
+        View("rsu", (Arc(("rs", "u"), 10.0),), size=9.0, reading=5.0, queries=3.0),
+    ]
+    return ViewGraph((*bases, *pairs, *tops))
+
+
+def fenced(kind: str, text: str) -> str:
+    return f"```{kind}\n{text}\n```"
+
+
+def thirteen() -> str:
+    """The strategies of Q3 and their work."""
+    graph = tpcd("Q3")
+    metric = Metric(compute=1.0, install=0.0)
+    works = sorted(
+        (work(graph, strategy, metric), ", ".join("+".join(sorted(s.changed)) for s in strategy if isinstance(s, Comp)))
+        for strategy in view_strategies(graph, "Q3")
+    )
+    rows = [f"| {order} | {cost / works[0][0]:.3f} |" for cost, order in works]
+    return "\n".join(["| order | work ÷ best |", "|---|---|", *rows])
+
+
+def too_short() -> str:
+    graph = tpcd("Q3", "Q5", "Q10")
+    window = schedule(graph, with_versions(graph), 2).makespan / 2
+    reduced = leave_out(graph, window, {"Q3": 5.0, "Q5": 1.0, "Q10": 2.0}, workers=2)
+    found = f"left out {', '.join(reduced.left_out)}: harm {reduced.harm:g}, no less than {reduced.bound:g}"
+    return "\n".join(
+        [fenced("mermaid", gantt(reduced.schedule, f"half the window, {found}")), "", f"Half the window: {found}."]
+    )
+
+
+def figure_6_order() -> tuple[str, ...]:
+    return min_work(figure_6()).order
+
+
+PICTURES: dict[str, Callable[[], str]] = {
+    "greedy": lambda: chosen(joins(), Budget(space=9.0), Greedy()),
+    "greedy-interchange": lambda: chosen(middle_view(), Budget(space=2.0), GreedyInterchange()),
+    "r-greedy": lambda: chosen(figure_2_2(), Budget(space=7.0, overshoot=True), RGreedy(2), only_used=True),
+    "inner-level": lambda: chosen(figure_2_2(), Budget(space=7.0, overshoot=True), InnerLevel(), only_used=True),
+    "ao-greedy": lambda: chosen(joins(), Budget(space=9.0), AOGreedy()),
+    "multi-level": lambda: chosen(figure_2_2(), Budget(space=7.0, overshoot=True), MultiLevel(1), only_used=True),
+    "inverted-tree": lambda: chosen(figure_3_1(), Budget(maintenance=4.0), InvertedTree()),
+    "a-star": lambda: chosen(figure_3_1(), Budget(maintenance=4.0), AStar()),
+    "guess-one": lambda: chosen(crumb_and_cake(), Budget(space=100.0), GuessOne()),
+    "exact": lambda: chosen(figure_3_1(), Budget(space=3.0, maintenance=4.0), Exact()),
+    "min-work-single": thirteen,
+    "min-work": lambda: fenced("mermaid", expressions(figure_6(), one_way(figure_6(), figure_6_order()))),
+    "versions": lambda: fenced("text", "\n".join(map(str, with_versions(figure_6())))),
+    "schedule": lambda: fenced(
+        "mermaid", gantt(schedule(tpcd("Q3", "Q5"), with_versions(tpcd("Q3", "Q5")), 3), "Q3 and Q5 on three workers")
+    ),
+    "window": too_short,
+    "search": lambda: fenced("text", "\n".join(map(str, best_one_way(figure_6()).strategy))),
+}
+
 BLOCKS: dict[str, Callable[[], str]] = {
     "support": support,
     "reasons": reasons,
@@ -722,6 +859,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "except-readers": lambda: readers("except"),
     "top-groups-readers": lambda: readers("top-groups"),
 }
+BLOCKS |= {f"{name}-picture": draw for name, draw in PICTURES.items()}
 for _name in EXAMPLES:
     for _part in (example, algebra, rule, change):
         BLOCKS[f"{_name}-{_part.__name__}"] = lambda name=_name, part=_part: part(name)  # type: ignore[misc]

@@ -20,11 +20,12 @@ ROOMS: dict[str, set[str]] = {
     "errors": set(),
     "settings": {"errors"},
     "display": {"errors"},
+    "selection": {"errors"},
     "algebra": {"errors"},
     "sql": {"algebra", "errors"},
     "changes": {"algebra", "errors"},
-    "testing": {"algebra", "changes", "errors", "sql"},
-    "planner": {"algebra", "changes", "errors", "settings", "sql"},
+    "planner": {"algebra", "changes", "errors", "selection", "settings", "sql"},
+    "testing": {"algebra", "changes", "errors", "planner", "selection", "sql"},
     "store": {"algebra", "errors", "settings", "sql"},
     "runtime": {"algebra", "changes", "errors", "planner", "settings", "sql", "store"},
 }
@@ -40,6 +41,7 @@ ROOMS["__main__"] = {"cli"}
 
 # The fenced libraries, by the rooms that may import them.
 LIBRARIES: dict[str, set[str]] = {
+    "selection": {"numpy", "scipy"},
     "sql": {"sqlglot"},
     "store": {"delta", "deltalake", "py4j", "pyspark"},
     "runtime": {"delta", "py4j", "pyspark"},

@@ -71,5 +71,9 @@ class ProjectError(ViewkeeperError):
     """A project's files cannot be read, or do not fit together."""
 
 
+class GraphError(ViewkeeperError):
+    """A graph of views or a budget that the algorithms cannot work on."""
+
+
 class InternalError(ViewkeeperError):
     """A bug in Viewkeeper: please report it, with the statement that led to it."""

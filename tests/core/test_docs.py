@@ -17,6 +17,7 @@ import pytest
 from viewkeeper import Settings, Warehouse, errors, reports
 from viewkeeper.algebra.aggregates import ADDITIVE, EXTREMES, REPEATABLE
 from viewkeeper.algebra.relations import Changes, Relation, SetOperation
+from viewkeeper.selection.methods import Method
 from viewkeeper.sql import bind
 from viewkeeper.sql.functions import AGGREGATES
 
@@ -24,6 +25,7 @@ pytestmark = pytest.mark.core
 
 ROOT = Path(__file__).resolve().parents[2]
 OPERATORS = ROOT / "docs" / "operators"
+ALGORITHM_HEADINGS = ("## Idea", "## Picture", "## Guarantee", "## Cost", "## When to use it", "## Erratum")
 HEADINGS = ("## Example", "## Change rule", "## SQL", "## Limits")
 
 
@@ -99,6 +101,27 @@ def test_every_operator_has_a_page_of_the_same_shape(operator: type) -> None:
     assert [h for h in HEADINGS if h not in shown] == []
     assert f"{page.stem}-example:begin" in shown and f"{page.stem}-change:begin" in shown
     assert f"({page.name})" in text("docs/operators/index.md")
+
+
+@pytest.mark.parametrize("name", tool.PICTURES)
+def test_every_algorithm_has_a_page_of_the_same_shape(name: str) -> None:
+    shown = text(f"docs/algorithms/{name}.md")
+    assert [h for h in ALGORITHM_HEADINGS if f"\n{h}\n" not in shown] == []
+    assert f"{name}-picture:begin" in shown
+    assert f"({name}.md)" in text("docs/algorithms/index.md")
+
+
+@pytest.mark.parametrize("method", get_args(Method), ids=lambda m: m.__name__)
+def test_every_method_of_choosing_is_on_a_page(method: type) -> None:
+    heads = {name: text(f"docs/algorithms/{name}.md").split("##")[0] for name in tool.PICTURES}
+    assert len([name for name, head in heads.items() if re.search(rf"\b{method.__name__}\(", head)]) == 1
+
+
+def test_the_example_of_choosing_runs() -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", text("docs/algorithms/index.md"), re.DOTALL)
+    names: dict[str, object] = {}
+    exec(code, names)
+    assert names["choice"].views == ("monthly",)  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(

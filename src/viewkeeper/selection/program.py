@@ -1,0 +1,77 @@
+"""Mixed-integer programs, built row by row and solved by HiGHS."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import Bounds, LinearConstraint, milp
+from scipy.sparse import csr_array
+
+
+@dataclass(frozen=True)
+class Solution:
+    """values: None if none was found in time. bound: no solution has a lower objective. proved: the time sufficed."""
+
+    values: NDArray[np.float64] | None
+    bound: float
+    proved: bool
+
+
+class Program:
+    """Variables between 0 and an upper limit, rows between two limits, the least objective wanted."""
+
+    def __init__(self) -> None:
+        self._costs: list[float] = []
+        self._upper: list[float] = []
+        self._integral: list[int] = []
+        self._rows: list[int] = []
+        self._columns: list[int] = []
+        self._entries: list[float] = []
+        self._least: list[float] = []
+        self._most: list[float] = []
+
+    def variable(self, cost: float = 0.0, upper: float = math.inf, *, integral: bool = False) -> int:
+        self._costs.append(cost)
+        self._upper.append(upper)
+        self._integral.append(int(integral))
+        return len(self._costs) - 1
+
+    def add_cost(self, variable: int, cost: float) -> None:
+        self._costs[variable] += cost
+
+    def row(self, entries: Iterable[tuple[int, float]], least: float = -math.inf, most: float = math.inf) -> None:
+        for column, entry in entries:
+            self._rows.append(len(self._least))
+            self._columns.append(column)
+            self._entries.append(entry)
+        self._least.append(least)
+        self._most.append(most)
+
+    def solve(self, gap: float, seconds: float, constant: float = 0.0) -> Solution:
+        """`gap` is relative to the objective plus `constant`, which is not part of it."""
+        if not self._costs:
+            return Solution(np.zeros(0), 0.0, True)
+        costs = np.array(self._costs)
+        scale = float(np.abs(costs).max()) or 1.0
+        shape = (len(self._least), len(self._costs))
+        matrix = csr_array((self._entries, (self._rows, self._columns)), shape=shape)
+        # The constant is a variable fixed to 1, so that HiGHS measures its gap against the whole.
+        result = milp(
+            np.append(costs, constant) / scale,
+            integrality=np.append(self._integral, 0),
+            bounds=Bounds(np.append(np.zeros(len(costs)), 1.0), np.append(self._upper, 1.0)),
+            constraints=[LinearConstraint(_wider(matrix), self._least, self._most)] if self._least else [],
+            options={"mip_rel_gap": gap, "time_limit": seconds},
+        )
+        bound = result.mip_dual_bound
+        values = None if result.x is None else np.asarray(result.x[:-1], dtype=np.float64)
+        least = -math.inf if bound is None or math.isnan(bound) else float(bound) * scale - constant
+        return Solution(values, least, result.status == 0)
+
+
+def _wider(matrix: csr_array) -> csr_array:
+    return csr_array((matrix.data, matrix.indices, matrix.indptr), shape=(matrix.shape[0], matrix.shape[1] + 1))

@@ -1,0 +1,205 @@
+"""View graphs to test selection with: the thesis' figures, and random ones of the shapes its bounds are about."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+from typing import Literal as OneOf
+
+from viewkeeper.selection.graph import Arc, Layout, View, ViewGraph
+
+Shape = OneOf["tree", "density", "edges"]
+
+
+def figure_2_2(views: str = "12345") -> ViewGraph:
+    """Five views with layouts of size 1; queries cost 100 from base tables. `views` says in which order they stand."""
+    ways: dict[str, list[tuple[str, float]]] = {f"A{k}": [("I1,1", 90.0)] for k in range(1, 10)}
+    for k in range(1, 9):
+        ways[f"A{k}"].append((f"I2,{k}", 50.0))
+    ways["A9"].append(("V3", 96.0))
+    ways |= {f"D{k}": [(f"I3,{k}", 60.0 if k <= 2 else 73.0)] for k in range(1, 5)}
+    ways |= {"E0": [("V4", 94.0)], "E1": [("I4,1", 64.0)]} | {f"E{k}": [(f"I4,{k}", 79.0)] for k in range(2, 5)}
+    ways |= {"F0": [("V5", 93.0)]} | {f"F{k}": [(f"I5,{k}", 93.0)] for k in range(1, 5)}
+    layouts = {"1": 1, "2": 8, "3": 4, "4": 4, "5": 4}
+    nodes: list[View | Layout] = [View("base")]
+    for v in views:
+        nodes.append(View(f"V{v}", (Arc(("base",), 100.0),)))
+        nodes += [Layout(f"I{v},{k}", f"V{v}") for k in range(1, layouts[v] + 1)]
+    for query, arcs in ways.items():
+        answers = (Arc(("base",), 100.0), *(Arc((name,), cost) for name, cost in arcs))
+        nodes.append(View(query, answers, queries=1.0, keepable=False))
+    return ViewGraph(tuple(nodes))
+
+
+def figure_3_1() -> ViewGraph:
+    """Graph G: simple greedy gets 5 of 11."""
+    return ViewGraph(
+        (
+            View("B", reading=12.0, queries=1.0),
+            _maintained("V1", 7.0, "B", 4.0),
+            _maintained("V2", 11.0, "B", 4.0),
+            _maintained("V3", 8.0, "V2", 0.0),
+            _maintained("V4", 10.0, "V2", 0.0),
+            _maintained("V5", 8.0, "V4", 0.0),
+        )
+    )
+
+
+def figure_3_2(n: int) -> ViewGraph:
+    """Graph H(n): simple greedy gets 9 of 9·(n - 1)."""
+    nodes = [View("B", reading=12.0, queries=1.0), _maintained("V1", 3.0, "B", 4.0), _maintained("V2", 12.0, "B", 4.0)]
+    for k in range(1, n):
+        nodes.append(_maintained(f"V{2 * k + 1}", 3.0, f"V{2 * k}", 0.0))
+        nodes.append(_maintained(f"V{2 * k + 2}", 12.0, f"V{2 * k}", 0.0))
+    return ViewGraph(tuple(nodes))
+
+
+def _maintained(name: str, reading: float, source: str, maintenance: float) -> View:
+    return View(name, (Arc((source,), maintenance=maintenance),), reading=reading, queries=1.0, updates=1.0)
+
+
+def random_or_graph(
+    rng: Random, n: int, shape: Shape = "density", density: float = 0.25, *, updates: bool = True, cheap: float = 1.0
+) -> ViewGraph:
+    """The thesis' random OR graphs: a view is smaller than all it is computed from; answering u from v costs |v|.
+
+    Maintaining u from v costs |u| + |v|; with `cheap` below 1 that much less where v is no base table.
+    """
+    below: list[set[int]] = [set()]
+    for i in range(1, n):
+        match shape:
+            case "tree":
+                below.append({(i - 1) // 2})
+            case "density":
+                below.append({j for j in range(i) if rng.random() < density} or {rng.randrange(i)})
+            case "edges":
+                below.append({rng.randrange(i) for _ in range(2)})
+    sizes = [1000.0]
+    nodes = [View("v0", size=sizes[0], reading=sizes[0], change=sizes[0])]
+    for i in range(1, n):
+        size = max(1.0, round(min(sizes[j] for j in below[i]) * rng.uniform(0.3, 0.99), 3))
+        sizes.append(size)
+        nodes.append(
+            View(
+                f"v{i}",
+                tuple(Arc((f"v{j}",)) for j in sorted(below[i])),
+                size=size,
+                reading=size,
+                queries=round(rng.uniform(0.0, 1.0), 3),
+                updates=round(rng.uniform(0.05, 1.0), 3) if updates else 0.0,
+                maintenance=size * cheap,
+                change=size * cheap,
+            )
+        )
+    return ViewGraph(tuple(nodes))
+
+
+def random_cube(rng: Random, dimensions: int) -> ViewGraph:
+    """A data cube without updates: a view per set of dimensions, computed from those with one dimension more."""
+    values = [rng.choice([2, 5, 10, 50, 100]) for _ in range(dimensions)]
+    nodes = []
+    for group in sorted(range(1 << dimensions), key=lambda g: (-g.bit_count(), g)):
+        size = 1.0
+        for d, count in enumerate(values):
+            size = min(size * (count if group >> d & 1 else 1), 1e6)
+        arcs = tuple(Arc((f"c{group | 1 << d}",)) for d in range(dimensions) if not group >> d & 1)
+        nodes.append(View(f"c{group}", arcs, size=size, reading=size, queries=round(rng.uniform(0.1, 1.0), 3)))
+    return ViewGraph(tuple(nodes))
+
+
+def random_layouts(rng: Random, views: int, queries: int, *, unit: bool) -> ViewGraph:
+    """An OR graph with layouts: queries answered from the base, from a view, or from one of its layouts."""
+    nodes: list[View | Layout] = [View("base")]
+    usable: list[tuple[str, float]] = []
+    for v in range(views):
+        nodes.append(View(f"V{v}", (Arc(("base",), 100.0),), size=1.0 if unit else float(rng.randint(1, 6))))
+        usable.append((f"V{v}", rng.choice([60.0, 80.0, 99.0])))
+        for k in range(rng.randint(0, 3)):
+            nodes.append(Layout(f"I{v},{k}", f"V{v}", size=1.0 if unit else float(rng.randint(1, 6))))
+            usable.append((f"I{v},{k}", rng.choice([5.0, 30.0, 60.0])))
+    for q in range(queries):
+        ways = rng.sample(usable, min(len(usable), rng.randint(1, 3)))
+        arcs = (Arc(("base",), 100.0), *(Arc((name,), round(cost * rng.uniform(0.8, 1.2), 2)) for name, cost in ways))
+        nodes.append(View(f"q{q}", arcs, queries=float(rng.randint(1, 3)), keepable=False))
+    return ViewGraph(tuple(nodes))
+
+
+def random_and_layouts(rng: Random, views: int, queries: int) -> ViewGraph:
+    """An AND graph with layouts: a query needs several views, each read plainly or by one of its layouts.
+
+    "q reads v" is a node of its own that cannot be kept: its arcs are the ways to read v for q.
+    """
+    nodes: list[View | Layout] = [View("base", reading=10.0)]
+    layouts: dict[str, list[str]] = {}
+    for v in range(views):
+        name = f"V{v}"
+        nodes.append(View(name, (Arc(("base",), float(rng.randint(20, 90))),), reading=5.0))
+        layouts[name] = [f"I{v},{k}" for k in range(rng.randint(0, 3))]
+        nodes += [Layout(layout, name) for layout in layouts[name]]
+    for q in range(queries):
+        needed = rng.sample(list(layouts), rng.randint(1, min(2, views)))
+        for name in needed:
+            plain = float(rng.randint(10, 60))
+            by_layout = [Arc((layout,), round(plain * rng.random(), 2)) for layout in layouts[name]]
+            nodes.append(View(f"q{q} reads {name}", (Arc((name,), plain), *by_layout), keepable=False))
+        arc = Arc(tuple(f"q{q} reads {name}" for name in needed))
+        nodes.append(View(f"q{q}", (arc,), queries=float(rng.randint(1, 3)), keepable=False))
+    return ViewGraph(tuple(nodes))
+
+
+def random_and_graph(rng: Random, n: int, *, updates: bool) -> ViewGraph:
+    """An AND graph in which reading is never dearer than computing; with updates, never more of them than queries,
+    and carrying a change through an arc never dearer than the arc itself."""
+    bases = 2
+    nodes = [View(f"b{i}", reading=round(rng.uniform(5.0, 10.0), 2)) for i in range(bases)]
+    for i in range(n):
+        below = rng.sample(nodes, min(len(nodes), rng.randint(1, 3)))
+        cost = round(rng.uniform(1.0, 20.0), 2)
+        maintenance = round(cost * rng.random(), 3) if updates else 0.0
+        often = round(rng.uniform(0.1, 1.0), 3)
+        nodes.append(
+            View(
+                f"v{i}",
+                (Arc(tuple(view.name for view in below), cost, maintenance),),
+                size=float(rng.randint(1, 9)),
+                reading=round(min(view.reading for view in below) * rng.random(), 3),
+                queries=often,
+                updates=round(often * rng.random(), 3) if updates else 0.0,
+            )
+        )
+    return ViewGraph(tuple(nodes))
+
+
+def random_and_or_graph(rng: Random, n: int, *, updates: bool = False, layouts: bool = False) -> ViewGraph:
+    """Any graph at all: alternatives of one to three inputs, an input used twice now and then, layouts."""
+    nodes: list[View | Layout] = [View("b0", reading=20.0, change=2.0), View("b1", reading=30.0, change=1.0)]
+    for i in range(n):
+        names = [node.name for node in nodes]
+        views = [node.name for node in nodes if isinstance(node, View)]
+        arcs = [_random_arc(rng, views)] + [_random_arc(rng, names) for _ in range(rng.randint(0, 2))]
+        nodes.append(
+            View(
+                f"v{i}",
+                tuple(arcs),
+                size=float(rng.randint(1, 9)),
+                reading=round(rng.uniform(0.0, 30.0), 2),
+                queries=round(rng.uniform(0.0, 1.0), 3),
+                updates=round(rng.uniform(0.0, 1.0), 3) if updates else 0.0,
+                maintenance=round(rng.uniform(0.0, 3.0), 2),
+                change=round(rng.uniform(0.0, 3.0), 2),
+                keepable=rng.random() < 0.9,
+            )
+        )
+        if layouts and nodes[-1] != nodes[0] and rng.random() < 0.4 and _keepable(nodes[-1]):
+            layout = Layout(f"l{i}", f"v{i}", size=float(rng.randint(1, 5)), reading=round(rng.uniform(0.0, 5.0), 2))
+            nodes.append(replace(layout, maintenance=round(rng.uniform(0.0, 2.0), 2)))
+    return ViewGraph(tuple(nodes))
+
+
+def _keepable(node: View | Layout) -> bool:
+    return isinstance(node, View) and node.keepable
+
+
+def _random_arc(rng: Random, names: list[str]) -> Arc:
+    inputs = tuple(rng.choice(names) for _ in range(rng.randint(1, 3)))
+    return Arc(inputs, round(rng.uniform(0.0, 10.0), 2), round(rng.uniform(0.0, 4.0), 2))
