@@ -76,10 +76,10 @@ def test_names_types_and_settings_stay_as_they_were(sales: Warehouse) -> None:
 
 def test_policies(sales: Warehouse) -> None:
     ranked = "SELECT day, rank() OVER (ORDER BY price) AS r FROM sales"
-    with pytest.raises(NotIncrementalError, match=r"window function at line 1, column \d+") as refused:
+    with pytest.raises(NotIncrementalError, match=r"window without PARTITION BY at line 1, column \d+") as refused:
         sales.sql(f"CREATE MATERIALIZED VIEW r REFRESH POLICY INCREMENTAL STRICT AS {ranked}")
     assert refused.value.hint
-    with pytest.warns(UserWarning, match="window function"):
+    with pytest.warns(UserWarning, match="window without PARTITION BY"):
         created = sales.sql(f"CREATE MATERIALIZED VIEW r REFRESH POLICY INCREMENTAL AS {ranked}")
     assert not created.incremental and created.warnings
     run(
@@ -100,13 +100,13 @@ def test_policies(sales: Warehouse) -> None:
 @pytest.mark.parametrize(
     ("query", "construct"),
     [
-        ("SELECT s.day FROM sales s LEFT JOIN sales t ON s.day = t.day", "LEFT JOIN"),
-        ("SELECT day FROM sales WHERE price > (SELECT avg(price) FROM sales)", "subquery"),
+        ("SELECT day, sum(price) OVER (ORDER BY day) AS x FROM sales", "PARTITION BY"),
         ("SELECT day, rand() AS r FROM sales", "rand()"),
         ("SELECT day FROM sales WHERE day < current_date()", "current_date()"),
-        ("SELECT day FROM sales ORDER BY day LIMIT 2", "LIMIT"),
-        ("SELECT day, kind FROM sales EXCEPT SELECT day, kind FROM sales WHERE price > 5", "EXCEPT"),
-        ("SELECT kind, count(*) AS n FROM sales GROUP BY ROLLUP (kind)", "ROLLUP"),
+        (
+            "SELECT kind FROM (SELECT first(kind) AS kind FROM sales GROUP BY day) WHERE kind <> 'x' GROUP BY kind",
+            "first()",
+        ),
         ("SELECT map(kind, price) AS m FROM sales", "map"),
         ("SELECT noisy(price) AS n FROM sales", "noisy()"),
         ("SELECT 1 >>> 2 AS x, kind FROM sales", "this query"),
