@@ -90,7 +90,7 @@ def test_policies(sales: Warehouse) -> None:
         "INSERT INTO sales VALUES (DATE'2024-01-09', 2, NULL)",
     )
     report = {r.view.split(".")[-1]: r for r in sales.refresh("r", "f", "a", "i")}
-    assert report["r"].strategy == "recompute" and "window function" in report["r"].reason
+    assert report["r"].strategy == "recompute" and "window without PARTITION BY" in report["r"].reason
     assert report["f"].strategy == "recompute" and "FULL" in report["f"].reason
     assert report["i"].strategy == "incremental"
     assert report["a"].strategy in ("incremental", "recompute")
