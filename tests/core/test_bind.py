@@ -295,6 +295,12 @@ def test_star_of_using_has_the_common_columns_first(duck: Connection) -> None:
     assert fetch(duck, unparse(relation)) == fetch(duck, "SELECT r.s, r.a, b, d FROM r JOIN t USING (s, a)")
 
 
+def test_any_is_an_aggregate() -> None:
+    relation = bound("SELECT any(f) IS NOT NULL AS x FROM u", ("x",))
+    assert evaluate(relation, TABLES) == Counter({(True,): 1})
+    assert "LIKE ANY ('a%', 'b%')" in unparse(bound("SELECT a FROM r WHERE s LIKE ANY ('a%', 'b%')", ("a",)))
+
+
 def test_output_names_are_those_given() -> None:
     assert names(bound("SELECT a AS x, b FROM r", ("First", "second col"))) == ("First", "second col")
 

@@ -90,6 +90,9 @@ def _from_parse_error(error: ParseError) -> SqlError:
     return SqlError(first.get("description") or str(error), position=where)
 
 
+_PATTERNS = frozenset({"LIKE", "ILIKE", "RLIKE", "REGEXP"})
+
+
 def _mend_tokens(tokens: list[Token]) -> None:
     for i, token in enumerate(tokens):
         following = tokens[i + 1] if i + 1 < len(tokens) else None
@@ -98,6 +101,9 @@ def _mend_tokens(tokens: list[Token]) -> None:
             continue
         if token.token_type == TokenType.WINDOW and following.token_type == TokenType.L_PAREN:
             token.token_type = TokenType.VAR  # GROUP BY window(…)
+        before = tokens[i - 1].text.upper() if i else ""
+        if token.token_type == TokenType.ANY and following.token_type == TokenType.L_PAREN and before not in _PATTERNS:
+            token.token_type = TokenType.VAR  # the aggregate any(…), not LIKE ANY (…)
         if (
             token.text.upper() in _TYPED_LITERALS
             and following.token_type == TokenType.STRING
