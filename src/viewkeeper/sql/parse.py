@@ -90,9 +90,6 @@ def _from_parse_error(error: ParseError) -> SqlError:
     return SqlError(first.get("description") or str(error), position=where)
 
 
-_PATTERNS = frozenset({"LIKE", "ILIKE", "RLIKE", "REGEXP"})
-
-
 def _mend_tokens(tokens: list[Token]) -> None:
     for i, token in enumerate(tokens):
         following = tokens[i + 1] if i + 1 < len(tokens) else None
@@ -101,9 +98,6 @@ def _mend_tokens(tokens: list[Token]) -> None:
             continue
         if token.token_type == TokenType.WINDOW and following.token_type == TokenType.L_PAREN:
             token.token_type = TokenType.VAR  # GROUP BY window(…)
-        before = tokens[i - 1].text.upper() if i else ""
-        if token.token_type == TokenType.ANY and following.token_type == TokenType.L_PAREN and before not in _PATTERNS:
-            token.token_type = TokenType.VAR  # the aggregate any(…), not LIKE ANY (…)
         if (
             token.text.upper() in _TYPED_LITERALS
             and following.token_type == TokenType.STRING
@@ -131,11 +125,21 @@ def _mend_tree(tree: exp.Query) -> exp.Query:
         _name_values_columns(values)
     for function in tree.find_all(exp.Anonymous):
         _keep_unit_keyword(function)
+    for quantified in list(tree.find_all(exp.Any)):
+        _mend_any(quantified)
     for star in tree.find_all(exp.Star):
         excluded = star.args.get("except_") or []
         if any(isinstance(x, (exp.Dot, exp.Column)) and "." in x.sql() for x in excluded):
             raise SqlError("EXCEPT of a nested field cannot be read", position=position(star))
     return tree
+
+
+def _mend_any(quantified: exp.Any) -> None:
+    """`any(x)` is an aggregate, unless it follows LIKE."""
+    if isinstance(quantified.this, exp.Paren) and not isinstance(
+        quantified.parent, exp.Like | exp.ILike | exp.RegexpLike
+    ):
+        quantified.replace(exp.AnonymousAggFunc(this="ANY", expressions=[quantified.this.this]))
 
 
 def _mend_compound_interval(addition: exp.Add) -> None:
