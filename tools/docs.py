@@ -441,7 +441,7 @@ def functions() -> str:
         ("Aggregates whose touched groups are computed afresh", afresh),
         ("Aggregates whose touched groups are computed afresh, as the last of a view", AMBIGUOUS),
         ("Aggregates that lead to a recompute", AGGREGATES - REPEATABLE - AMBIGUOUS - set(SYNONYMS)),
-        ("Rows from rows: recompute", GENERATORS),
+        ("Rows from rows", GENERATORS),
         ("Window functions: recompute", WINDOW_ONLY),
         ("Another value each time: recompute", RANDOM),
         ("The clock: recompute", CLOCK),
