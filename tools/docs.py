@@ -53,7 +53,7 @@ from viewkeeper.algebra.relations import Join as Joined
 from viewkeeper.algebra.relations import Window as Windowed
 from viewkeeper.algebra.scalars import Cast, Column, Scalar
 from viewkeeper.changes import propagate, refresh
-from viewkeeper.changes.refresh import Maintenance, MergeBag, MergeGroups, maintenance
+from viewkeeper.changes.refresh import Maintenance, MergeBag, MergeGroups, MergeTop, maintenance
 from viewkeeper.changes.stored import KeptGroups, StoredForm, stored_form, why_not_maintainable
 from viewkeeper.changes.weights import ChangeKind
 from viewkeeper.errors import SqlError
@@ -230,6 +230,12 @@ CONSTRUCTS = (
     ),
     Construct("`WHERE`", "SELECT id FROM sales WHERE price > 10", f"{OPERATORS}/filter.md", "changed rows, filtered"),
     Construct(
+        "`current_date()`, `now()` … in a condition",
+        "SELECT id FROM sales WHERE day > current_date() - INTERVAL 7 DAYS",
+        f"{OPERATORS}/filter.md",
+        "changed rows, and rows that the clock brings in or takes out",
+    ),
+    Construct(
         "expressions over one row",
         "SELECT CASE WHEN upper(note) LIKE 'A%' THEN price END FROM sales",
         f"{OPERATORS}/project.md",
@@ -301,7 +307,7 @@ CONSTRUCTS = (
         "`ORDER BY … LIMIT … OFFSET …`",
         "SELECT id FROM sales ORDER BY price DESC LIMIT 10",
         f"{OPERATORS}/top.md",
-        "over an aggregate when the view is read, else the first rows before and after",
+        "over an aggregate when the view is read, else with a reserve of rows",
     ),
     Construct(
         "`explode` and other generators, `LATERAL VIEW [OUTER]`",
@@ -363,7 +369,7 @@ CONSTRUCTS = (
         f"{len(AMBIGUOUS)} aggregates that depend on order or ties (`first`, `max_by`, `collect_list` …)",
         "SELECT max_by(note, day) FROM sales",
         f"{OPERATORS}/aggregate.md",
-        "touched groups computed afresh, as the last aggregate of a view",
+        "touched groups computed afresh; below another operator in an order of their own",
     ),
     Construct(
         "an aggregate below another operator",
@@ -375,6 +381,7 @@ CONSTRUCTS = (
         "a `float` or `double` aggregate below another operator",
         "SELECT max(n) FROM (SELECT sum(weight) AS n FROM sales GROUP BY store)",
         f"{OPERATORS}/aggregate.md",
+        "touched groups, before and after, added up in the order of their values",
     ),
     Construct(
         "`ORDER BY` without `LIMIT`",
@@ -398,7 +405,7 @@ CONSTRUCTS = (
         DEFINITIONS,
     ),
     Construct("`rand()`, `uuid()` …", "SELECT rand() FROM sales", DEFINITIONS),
-    Construct("`current_date()`, `now()` …", "SELECT now() FROM sales", DEFINITIONS),
+    Construct("`current_date()`, `now()` … elsewhere", "SELECT now() FROM sales", DEFINITIONS),
     Construct("`current_user()`, `current_timezone()` …", "SELECT current_user() FROM sales", DEFINITIONS),
     Construct("sources that are not Delta tables", "SELECT x FROM elsewhere", DEFINITIONS),
 )
@@ -594,6 +601,9 @@ EXAMPLES = {
         propagate._window,
     ),
     "top": Example("SELECT id, price FROM sales ORDER BY price DESC LIMIT 3", ("id", "price"), propagate._top),
+    "top-inside": Example(
+        "SELECT count(*) AS n FROM (SELECT id, price FROM sales ORDER BY price DESC LIMIT 3)", ("n",), propagate._top
+    ),
     "top-groups": Example(
         "SELECT store, sum(price) AS revenue FROM sales\nGROUP BY store ORDER BY revenue DESC LIMIT 3",
         ("store", "revenue"),
@@ -665,6 +675,8 @@ def installed(name: str, way: str) -> str:
             return _sql(install.merged_groups("__vk_v", 4, groups, change_sql))
         case MergeGroups() as groups:
             return _sql(install.merge_groups("__vk_v", groups))
+        case MergeTop() as top:
+            return _sql(install.merged_top("__vk_v", 4, top, unparse(shown.maintenance.change, shown.leaves)))
 
 
 def _sql(text: str) -> str:
@@ -850,6 +862,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "install-rewrite": lambda: installed("filter", "rewrite"),
     "install-merge": lambda: installed("filter", "merge"),
     "install-merge-groups": lambda: installed("aggregate", "merge"),
+    "install-top": lambda: installed("top", "rewrite"),
     "install-rewrite-groups": lambda: installed("distinct", "rewrite"),
     "aggregate-kept": lambda: kept("aggregate"),
     "aggregate-readers": lambda: readers("aggregate"),

@@ -22,7 +22,7 @@ from viewkeeper.algebra.relations import (
     Window,
     inputs,
 )
-from viewkeeper.algebra.scalars import Call, Cast, Column, Literal, Outer, Scalar, Subquery, Verbatim
+from viewkeeper.algebra.scalars import Call, Cast, Clock, Column, Literal, Outer, Scalar, Subquery, Verbatim
 
 INFIX = frozenset("+ - * / % = <> < <= > >= <=> AND OR || & | ^ DIV LIKE ILIKE RLIKE".split())
 
@@ -45,6 +45,8 @@ def show_scalar(scalar: Scalar) -> str:
             return f"cast({show_scalar(arg)} as {type_})"
         case Verbatim(parts, args):
             return parts[0] + "".join(show_scalar(a) + p for a, p in zip(args, parts[1:], strict=True))
+        case Clock(function, state):
+            return f"{function}(){' before' if state == 'old' else ''}"
         case Outer(name):
             return f"outer.{name}"
         case Subquery(kind, args, rel):

@@ -159,7 +159,10 @@ class Union(Node):
 
 @dataclass(frozen=True, eq=False)
 class Measure(Node):
-    """An aggregate function over columns of the input (none for count(*)), of the rows where `where` is true."""
+    """An aggregate function over columns of the input (none for count(*)), of the rows where `where` is true.
+
+    One that may answer in several ways answers always the same once it is `settled` (algebra.settled).
+    """
 
     name: str
     function: str
@@ -167,6 +170,7 @@ class Measure(Node):
     type: str
     distinct: bool = False
     where: str | None = None
+    settled: bool = False
 
     @property
     def reads(self) -> frozenset[str]:

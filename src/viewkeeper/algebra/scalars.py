@@ -62,6 +62,14 @@ class Outer(Node):
     name: str
 
 
+@dataclass(frozen=True, eq=False)
+class Clock(Node):
+    """What a function of the clock (`CURRENT_DATE` …) gives at the moment of the old or the new state."""
+
+    function: str
+    state: OneOf["old", "new"] = "new"
+
+
 SubqueryKind = OneOf["exists", "in", "scalar"]
 
 
@@ -77,7 +85,7 @@ class Subquery(Node):
     relation: Relation
 
 
-Scalar = Column | Literal | Call | Cast | Verbatim | Outer | Subquery
+Scalar = Column | Literal | Call | Cast | Verbatim | Outer | Clock | Subquery
 
 NULL = Literal("NULL")
 TRUE = Literal("TRUE")
@@ -115,7 +123,7 @@ def same(left: Scalar, right: Scalar) -> Call:
 def parts(scalar: Scalar) -> tuple[Scalar, ...]:
     """The expressions directly below."""
     match scalar:
-        case Column() | Literal() | Outer():
+        case Column() | Literal() | Outer() | Clock():
             return ()
         case Call(args=args) | Verbatim(args=args) | Subquery(args=args):
             return args
@@ -132,7 +140,7 @@ def rebuild(scalar: Scalar, replacement: Callable[[Scalar], Scalar | None]) -> S
         return found
     args = tuple(rebuild(part, replacement) for part in parts(scalar))
     match scalar:
-        case Column() | Literal() | Outer():
+        case Column() | Literal() | Outer() | Clock():
             return scalar
         case Call() | Verbatim() | Subquery():
             return replace(scalar, args=args)

@@ -12,18 +12,19 @@ from pyspark.sql.types import StructType
 
 from viewkeeper.algebra.orders import without_ties
 from viewkeeper.algebra.reasons import Reason
-from viewkeeper.algebra.relations import Relation
+from viewkeeper.algebra.relations import Relation, State
 from viewkeeper.changes.stored import stored_form, why_not_maintainable
 from viewkeeper.errors import Position, SqlError
 from viewkeeper.runtime.forms import public_relation
 from viewkeeper.sql.bind import Bound, bind, table_uses
 from viewkeeper.sql.catalog import DeltaTable, KeptView, Source, Unmaintainable
+from viewkeeper.sql.clock import at_moment, moment_value
 from viewkeeper.sql.expressions import Refusal
 from viewkeeper.sql.gate import optimized_plan
 from viewkeeper.sql.parse import Tree, function_calls, parse_query, selects_star
 from viewkeeper.sql.statements import CreateView
 from viewkeeper.sql.typing import with_types
-from viewkeeper.sql.unparse import unparse
+from viewkeeper.sql.unparse import CurrentTables, unparse
 from viewkeeper.store.names import backing_name, canonical, split
 from viewkeeper.store.registry import Registry
 from viewkeeper.store.views import SourceUse, View
@@ -32,7 +33,15 @@ from viewkeeper.store.views import SourceUse, View
 MEANING = ("spark.sql.session.timeZone", "spark.sql.ansi.enabled", "spark.sql.caseSensitive")
 _PLAN_TABLE = re.compile(r"SubqueryAlias ((?:`[^`]+`|[\w$]+)(?:\.(?:`[^`]+`|[\w$]+)){2})$", re.MULTILINE)
 _RESERVED = "__vk_"
+_SOME_MOMENT = 1_700_000_000_000_000
 _builtin: set[str] = set()
+
+
+class _AtOnce(CurrentTables):
+    """Every table as it is now, the clock at some moment."""
+
+    def moment(self, function: str, state: State) -> str:
+        return moment_value(function, _SOME_MOMENT)
 
 
 @dataclass(frozen=True)
@@ -178,7 +187,8 @@ def _read(
 
     try:
         relation = without_ties(with_types(bound.relation, ask))
-        text = unparse(bound.as_read)
+        # Both texts at one moment: what the clock gives is in Spark's plans.
+        text, query = unparse(bound.as_read, _AtOnce()), at_moment(query, _SOME_MOMENT)
         if [f.dataType for f in session.sql(text).schema.fields] != [f.dataType for f in schema.fields]:
             return None, Reason("this query", "Spark gives other types for it than for how it was read")
         if not same_plan(session, query, text):

@@ -15,6 +15,7 @@ from sqlglot.optimizer.scope import traverse_scope
 from sqlglot.schema import MappingSchema
 
 from viewkeeper.algebra.aggregates import AMBIGUOUS, REPEATABLE, SYNONYMS
+from viewkeeper.algebra.clock import in_filters, misplaced
 from viewkeeper.algebra.normalize import collapse, prune
 from viewkeeper.algebra.reasons import Reason
 from viewkeeper.algebra.relations import (
@@ -37,7 +38,7 @@ from viewkeeper.algebra.relations import (
     names,
     pass_through,
 )
-from viewkeeper.algebra.scalars import TRUE, Column, Scalar, substitute
+from viewkeeper.algebra.scalars import TRUE, Clock, Column, Scalar, substitute
 from viewkeeper.algebra.sets import as_groups
 from viewkeeper.algebra.subqueries import CannotJoin, as_joins
 from viewkeeper.algebra.types import UNKNOWN
@@ -48,6 +49,7 @@ from viewkeeper.sql.expressions import (
     Refusal,
     Scope,
     aggregate_calls,
+    clock_function,
     is_generator,
     refuse,
     to_generator,
@@ -107,9 +109,20 @@ def bind(tree: exp.Query, catalog: Catalog, output: tuple[str, ...]) -> Bound | 
         renamed = zip(output, relation.schema, strict=True)
         shown = Project(relation, tuple(Item(n, Column(f.name), f.type) for n, f in renamed))
         as_read = collapse(prune(shown))
-        return Bound(as_read, collapse(prune(as_groups(as_joins(as_read)))))
+        lowered = in_filters(collapse(prune(as_groups(as_joins(as_read)))))
+        if (clock := misplaced(lowered)) is not None:
+            raise _clock_elsewhere(tree, clock)
+        return Bound(as_read, lowered)
     except (Refusal, CannotJoin) as refusal:
         return refusal.reason
+
+
+def _clock_elsewhere(tree: exp.Query, clock: Clock) -> Refusal:
+    """A value of the clock would be another one in every row at every moment; only a filter can follow it."""
+    found = next((f for f in tree.find_all(exp.Func) if clock_function(f) == clock.function), tree)
+    return refuse(
+        found, f"{clock.function.lower()}()", "depends on when it runs, and only a filter can follow the clock"
+    )
 
 
 def _real_tables(tree: exp.Query) -> list[exp.Table]:

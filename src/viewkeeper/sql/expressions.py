@@ -10,8 +10,8 @@ from sqlglot import exp
 
 from viewkeeper.algebra.reasons import Reason
 from viewkeeper.algebra.relations import Relation
-from viewkeeper.algebra.scalars import Call, Cast, Column, Literal, Outer, Scalar, Subquery, Verbatim, call
-from viewkeeper.sql.functions import GENERATORS, WINDOW_ONLY, why_not_repeatable
+from viewkeeper.algebra.scalars import Call, Cast, Clock, Column, Literal, Outer, Scalar, Subquery, Verbatim, call
+from viewkeeper.sql.functions import GENERATORS, MOMENTS, WINDOW_ONLY, why_not_repeatable
 from viewkeeper.sql.parse import generate, parenthesize, position
 
 Names = Mapping[tuple[str, str], str]
@@ -88,6 +88,8 @@ def to_scalar(tree: exp.Expr, scope: Scope, replaced: Mapping[str, str] | None =
     """The expression as a scalar. `replaced` gives the column that holds an expression of this text."""
     if replaced and (name := replaced.get(generate(tree))) is not None:
         return Column(name)
+    if (moment := clock_function(tree)) is not None:
+        return Clock(moment)
     _check(tree)
     match tree:
         case exp.Column():
@@ -193,12 +195,17 @@ def to_generator(tree: exp.Expr, scope: Scope) -> Scalar:
     return Verbatim((*text.parts[:-1], text.parts[-1].removesuffix(")")), text.args)
 
 
+def clock_function(tree: exp.Expr) -> str | None:
+    """The function of the clock that this is, under its one name."""
+    return MOMENTS.get(_function_name(tree)) if isinstance(tree, exp.Func) and not tree.expressions else None
+
+
 def _function_name(tree: exp.Func) -> str:
     return (tree.name if isinstance(tree, exp.Anonymous) else tree.sql_name()).lower()
 
 
 def _is_hole(node: exp.Expr, replaced: Mapping[str, str] | None) -> bool:
-    own = isinstance(node, exp.Column | exp.Coalesce) or is_subquery(node)
+    own = isinstance(node, exp.Column | exp.Coalesce) or is_subquery(node) or clock_function(node) is not None
     return own or bool(replaced and generate(node) in replaced)
 
 

@@ -34,8 +34,9 @@ from viewkeeper.algebra.relations import (
     Window,
     names,
 )
-from viewkeeper.algebra.scalars import TRUE, Call, Cast, Column, Literal, Outer, Scalar, Subquery, Verbatim
+from viewkeeper.algebra.scalars import TRUE, Call, Cast, Clock, Column, Literal, Outer, Scalar, Subquery, Verbatim
 from viewkeeper.algebra.scalars import columns as columns_of
+from viewkeeper.algebra.settled import in_order
 from viewkeeper.errors import InternalError
 
 LONG_EXPRESSION = 2_000  # beyond this a computed column is named in a subquery rather than written out again
@@ -50,6 +51,9 @@ class Leaves(Protocol):
     def changes(self, table: str, columns: tuple[ScanColumn, ...]) -> str:
         """A query with the source columns, under their own names, and `__vk_weight`."""
 
+    def moment(self, function: str, state: State) -> str:
+        """What a function of the clock gives."""
+
 
 class CurrentTables:
     """Leaves for a definition: every table as it is now."""
@@ -60,6 +64,9 @@ class CurrentTables:
     def changes(self, table: str, columns: tuple[ScanColumn, ...]) -> str:
         cols = "".join(f"{quote(c.source)}, " for c in columns)
         return f"SELECT {cols}{WEIGHT} FROM changes_of({table})"
+
+    def moment(self, function: str, state: State) -> str:
+        return f"{function}()"
 
 
 def quote(name: str) -> str:
@@ -181,6 +188,8 @@ class _Writer:
                 return _Block(
                     f"({_indent(self.query(rel))}) AS {alias}", {n: f"{alias}.{quote(n)}" for n in names(rel)}
                 )
+            case Aggregate(measures=measures) if any(m.settled for m in measures):
+                return self.block(in_order(rel))
             case Aggregate(input, group_by, measures, sets):
                 below = self.next_to(input)
                 # An ordinal or a constant cannot stand in GROUP BY as itself.
@@ -355,8 +364,10 @@ def render(scalar: Scalar, columns: Mapping[str, str], around: _Writer | None = 
             return f"({tested if len(args) == 1 else f'({tested})'} IN {around.subquery(rel, columns)})"
         case Subquery(_, _, rel) if around is not None:
             return around.subquery(rel, columns)
-        case Outer() | Subquery():
-            raise InternalError("a subquery outside of a query")
+        case Clock(function, state) if around is not None:
+            return around.leaves.moment(function, state)
+        case Outer() | Subquery() | Clock():
+            raise InternalError("a subquery or the clock outside of a query")
         case _:
             assert_never(scalar)
 

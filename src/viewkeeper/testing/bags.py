@@ -33,9 +33,10 @@ from viewkeeper.algebra.relations import (
     names,
 )
 from viewkeeper.algebra.scalars import Call
+from viewkeeper.algebra.settled import in_order
 from viewkeeper.algebra.types import decimal_parts
-from viewkeeper.changes.refresh import CHANGE, OLD, MergeBag, MergeGroups
-from viewkeeper.testing.frames import in_order, windowed
+from viewkeeper.changes.refresh import CHANGE, OLD, Merge, MergeBag, MergeGroups, MergeTop
+from viewkeeper.testing import frames
 from viewkeeper.testing.values import EXACT, Row, Value, compiled, fits, rounded
 
 Bag = Counter[Row]
@@ -129,12 +130,14 @@ class _Evaluator:
                 return self.join(rel)
             case Union(inputs):
                 return _collected(pair for i in inputs for pair in self.bag(i).items())
+            case Aggregate(measures=measures) if any(m.settled for m in measures):
+                return self.bag(in_order(rel))
             case Aggregate():
                 return self.aggregate(rel)
             case Window():
-                return windowed(rel, self.bag(rel.input))
+                return frames.windowed(rel, self.bag(rel.input))
             case Top(input, order_by, limit, offset):
-                ordered = in_order(list(self.bag(input).elements()), names(input), order_by)
+                ordered = frames.in_order(list(self.bag(input).elements()), names(input), order_by)
                 return Counter(ordered[offset : None if limit is None else offset + limit])
             case Generate():
                 return self.generate(rel)
@@ -274,8 +277,11 @@ _FUNCTIONS: dict[str, Callable[[list[Any], str], Value]] = {
 # The refresh operator
 
 
-def apply(merge: MergeGroups | MergeBag, kept: Bag, change: Bag, columns: tuple[str, ...]) -> Bag:
-    """V ⊔ □V: the kept rows after the change, whose columns are named. What does not fit is an AssertionError."""
+def apply(merge: Merge, kept: Bag, change: Bag, columns: tuple[str, ...]) -> Bag | None:
+    """V ⊔ □V: the kept rows after the change, whose columns are named; None where too few are left.
+
+    What does not fit is an AssertionError.
+    """
     match merge:
         case MergeGroups():
             return _merge_groups(merge, kept, change, columns)
@@ -283,8 +289,28 @@ def apply(merge: MergeGroups | MergeBag, kept: Bag, change: Bag, columns: tuple[
             merged = plus(kept, weigh(change, columns))
             assert all(n > 0 for n in merged.values()), f"removed rows that are not there: {-merged}"
             return merged
+        case MergeTop():
+            return _merge_top(merge, kept, weigh(change, columns))
         case _:
             assert_never(merge)
+
+
+def _merge_top(merge: MergeTop, kept: Bag, change: Bag) -> Bag | None:
+    columns = tuple(f.name for f in merge.columns)
+    whole = all(row[-1] for row in kept)
+    rows = Counter({row[:-1]: n for row, n in kept.items()})
+    placed = frames.in_order(list(rows.keys() | change.keys()), columns, merge.order_by)
+    if not whole:
+        last = max(i for i, row in enumerate(placed) if row in rows)
+        placed = placed[: last + 1]
+        if change[placed[-1]] < 0:
+            change[placed[-1]] = -rows[placed[-1]]
+    left = plus(rows, Counter({row: change[row] for row in placed if change[row]}))
+    assert all(n > 0 for n in left.values()), f"removed rows that are not there: {-left}"
+    if not whole and left.total() < merge.wanted:
+        return None
+    first = frames.in_order(list(left.elements()), columns, merge.order_by)[: merge.room]
+    return Counter((*row, whole and left.total() < merge.room) for row in first)
 
 
 def _merge_groups(merge: MergeGroups, kept: Bag, change: Bag, columns: tuple[str, ...]) -> Bag:
