@@ -62,13 +62,22 @@ OTHERS = {
     "word_count": "SELECT t, count(*) AS n FROM (SELECT explode(split(tag, '-')) AS t FROM o) GROUP BY t",
     "positions": "SELECT id, posexplode(array(k, id)) AS (at, x) FROM o WHERE price > 1",
     "picked": "SELECT k, max_by(id, struct(price, id)) AS dearest, sort_array(collect_list(id)) AS ids, count_if(price > 3) AS n FROM o GROUP BY k",
+    "means": "SELECT max(m) AS m, sum(s) AS s FROM (SELECT k, avg(CAST(price AS DOUBLE) / 7) AS m, stddev(id) AS s FROM o GROUP BY k)",
+    "averages": """SELECT id, avg(id) OVER (PARTITION BY k) AS a, sum(price / 7D) OVER (PARTITION BY k ORDER BY day) AS s,
+                   last_value(id) OVER (PARTITION BY tag ORDER BY day) AS last FROM o""",
+    "inner_picks": """SELECT o.id, p.ids, p.best, p.one, p.often FROM o JOIN (SELECT k, collect_list(id) AS ids,
+                      max_by(id, price) AS best, first(day) AS one, mode(tag) AS often FROM o GROUP BY k) p ON o.k = p.k""",
+    "picks": "SELECT k, collect_set(tag) AS tags, min_by(id, price) AS best, any_value(day) AS one, avg(price / 7D) AS mean FROM o GROUP BY k",
+    "payloads": """SELECT id, map('k', k, 'id', CAST(id AS INT)) AS m, array(map(id, tag)) AS a,
+                   parse_json('{"id": ' || id || '}') AS v, named_struct('m', map(k, day)) AS s FROM o WHERE k IS NOT NULL AND id IS NOT NULL""",
+    "dearest": "SELECT o.id, c.name, o.price FROM o JOIN c ON o.k = c.k ORDER BY o.price DESC, o.id, c.name LIMIT 2",
     "distincts": "SELECT k, count(DISTINCT tag) AS a, sum(DISTINCT price) AS b, percentile(price, 0.5) AS c FROM o GROUP BY k",
 }
 
 # What `make test` has time for; `make fuzz` runs all.
 FEW = frozenset(
     """left_ full_ theta nest counted not_exists not_in under_or correlated threshold having_sub except_all intersect_
-    latest running validity ranked_groups best over_best cheapest rollup_ exploded picked distincts""".split()
+    latest running validity ranked_groups best over_best cheapest rollup_ exploded picked distincts means averages inner_picks payloads dearest""".split()
 )
 
 SETUP = [

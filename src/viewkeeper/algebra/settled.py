@@ -38,6 +38,7 @@ _SAME_IN_ANY_ORDER = EXTREMES | {"count", "count_if", "median", "percentile", "a
 _ANY_ROW = frozenset({"any_value", "first", "first_value", "last", "last_value"})
 _LISTS = frozenset({"array_agg", "collect_list", "collect_set"})
 _BY = {"max_by": "max", "min_by": "min"}
+_PICKS = _ANY_ROW | _LISTS | _BY.keys() | {"mode"}
 _WHOLE = "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
 
 
@@ -47,6 +48,12 @@ def settled(rel: Relation) -> Relation:
     if not isinstance(below, Aggregate):
         return below
     return replace(below, measures=tuple(replace(m, settled=_unsettled(m)) for m in below.measures))
+
+
+def settled_pick(measure: Measure, types: Mapping[str, str]) -> Measure:
+    """A measure that picks from its rows always in the same way, where that costs no more than to pick in any."""
+    sortable = all(is_comparable(types[a]) for a in measure.args)
+    return replace(measure, settled=measure.function in _PICKS and sortable)
 
 
 def why_not_settled(rel: Aggregate) -> tuple[str, str] | None:
@@ -106,8 +113,9 @@ class _Plan:
             return m
         if m.function in _BY:
             value, by = (Column(a) for a in m.args)
-            pair = call("IF", call("IS NULL", by), NULL, call("STRUCT", by, value))
-            self.after[m.name] = Verbatim(("", ".col2"), (Column(m.name),))
+            named = call("NAMED_STRUCT", Literal("'by'"), by, Literal("'of'"), value)
+            pair = call("IF", call("IS NULL", by), NULL, named)
+            self.after[m.name] = Verbatim(("", ".of"), (Column(m.name),))
             return replace(m, function=_BY[m.function], args=(self.computed(pair),))
         if m.function == "mode":
             return replace(m, args=(m.args[0], self.computed(TRUE)))

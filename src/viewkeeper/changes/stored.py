@@ -37,7 +37,7 @@ from viewkeeper.algebra.relations import (
     with_inputs,
 )
 from viewkeeper.algebra.scalars import NULL, ZERO, Call, Cast, Column, Literal, Scalar, call, substitute
-from viewkeeper.algebra.settled import settled, why_not_settled
+from viewkeeper.algebra.settled import settled, settled_pick, why_not_settled
 from viewkeeper.algebra.types import (
     BIGINT,
     BOOLEAN,
@@ -284,7 +284,8 @@ class _StateBuilder:
         merge: Merge = "fresh"
         if measure.function in EXTREMES:
             merge = "least" if measure.function == "min" else "greatest"
-        self.states.append(StateColumn(self._measure(measure, name), merge, why_fresh=why))
+        settled_one = settled_pick(self._measure(measure, name), {i.name: i.type for i in self.items})
+        self.states.append(StateColumn(settled_one, merge, why_fresh=why))
         return Column(name)
 
     def _average(self, measure: Measure, argument: str) -> Scalar:

@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from pyspark.sql import Observation, Row, SparkSession
 from pyspark.sql import functions as f
 
+from viewkeeper.algebra.aggregates import AMBIGUOUS
 from viewkeeper.algebra.clock import CLOCK
 from viewkeeper.algebra.identity import identity
 from viewkeeper.algebra.node import walk
-from viewkeeper.algebra.relations import Relation, Top, Window
+from viewkeeper.algebra.relations import Measure, Relation, Top, Window
 from viewkeeper.algebra.scalars import Column
+from viewkeeper.algebra.settled import settled
 from viewkeeper.algebra.types import FLOATING
 from viewkeeper.runtime.forms import named_query, public_relation
 from viewkeeper.sql.unparse import quote, render, unparse
@@ -45,9 +47,9 @@ def difference(view: View, registry: Registry, session: SparkSession) -> Differe
     leaves = PinnedLeaves(pins, (clock.version, clock.version) if clock else None)
     names = [name for name, _ in view.columns]
     shown = unparse(public_relation(view), leaves)
-    if view.definition is not None and (view.has_star or _orders(view.definition)):
-        # The columns that * meant when the view was made; ties in an order broken as they were.
-        wanted = unparse(view.definition, leaves)
+    if view.definition is not None and (view.has_star or _picks(view.definition)):
+        # The columns that * meant when the view was made; of several right answers the one that is kept.
+        wanted = unparse(settled(view.definition), leaves)
     else:
         wanted = named_query(view, tuple(names), leaves, registry.find)
     told = [(name, render(identity(Column(name), type_), {name: quote(name)})) for name, type_ in view.columns]
@@ -72,8 +74,11 @@ def difference(view: View, registry: Registry, session: SparkSession) -> Differe
     return Difference(int(counted.get["rows"]), tuple(missing), tuple(extra))
 
 
-def _orders(definition: Relation) -> bool:
-    return any(isinstance(node, Top | Window) for node in walk(definition))
+def _picks(definition: Relation) -> bool:
+    """Whether the definition allows several answers."""
+    nodes = list(walk(definition))
+    functions = {n.function for n in nodes if isinstance(n, Measure)}
+    return bool(functions & AMBIGUOUS) or any(isinstance(n, Top | Window) for n in nodes)
 
 
 def unmatched(left: Sequence[Row], right: Sequence[Row], floating: frozenset[int]) -> tuple[list[Row], list[Row]]:
