@@ -161,14 +161,14 @@ def describe(view: View, registry: Registry) -> Explanation:
         {
             view.name: "\n".join(f"{k}: {v}" for k, v in facts.items() if v),
             "Columns": columns,
-            "Query": view.query,
+            "Query": view.text,
         },
     )
 
 
 def explain(view: View, registry: Registry, settings: Settings, *, kept: bool = True) -> Explanation:
     """Strategy, algebra, kept form, change rules and the SQL they make; `kept` is false for a view not yet made."""
-    sections = {"Query": view.query}
+    sections = {"Query": view.text}
     if view.reason is not None:
         sections["Not incremental"] = str(view.reason)
     if view.definition is not None:

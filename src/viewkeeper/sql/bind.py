@@ -70,33 +70,37 @@ class Bound:
 
 
 @dataclass(frozen=True)
-class TableUse:
-    """One mention of a table in the text: which, where it stands, and whether it has an alias."""
+class TableMention:
+    """A table's name in the text: its parts, where it stands, and whether it has an alias."""
 
-    source: Source
+    parts: tuple[str, ...]
     start: int
     end: int
     aliased: bool
-    last_part: str
 
 
-def table_uses(tree: exp.Query, catalog: Catalog) -> tuple[TableUse, ...]:
+@dataclass(frozen=True)
+class TableUse:
+    """One mention of a table, and which table that is."""
+
+    source: Source
+    mention: TableMention
+
+
+def table_mentions(tree: exp.Query) -> tuple[TableMention, ...]:
     """Every mention of a real table (not of a CTE) in the query."""
-    uses = []
+    found = []
     for table in _real_tables(tree):
         parts = table.parts
         if not all(isinstance(p, exp.Identifier) and "start" in p.meta for p in parts):
             raise refuse(table, "this table reference", "only tables and views named directly can be followed")
-        uses.append(
-            TableUse(
-                catalog.resolve(tuple(p.name for p in parts)),
-                parts[0].meta["start"],
-                parts[-1].meta["end"] + 1,
-                bool(table.alias),
-                parts[-1].name,
-            )
-        )
-    return tuple(uses)
+        start, end = parts[0].meta["start"], parts[-1].meta["end"] + 1
+        found.append(TableMention(tuple(p.name for p in parts), start, end, bool(table.alias)))
+    return tuple(found)
+
+
+def table_uses(tree: exp.Query, catalog: Catalog) -> tuple[TableUse, ...]:
+    return tuple(TableUse(catalog.resolve(mention.parts), mention) for mention in table_mentions(tree))
 
 
 def bind(tree: exp.Query, catalog: Catalog, output: tuple[str, ...]) -> Bound | Reason:
