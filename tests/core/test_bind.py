@@ -17,7 +17,8 @@ from viewkeeper.algebra.relations import Generate, Relation, names
 from viewkeeper.algebra.scalars import Verbatim
 from viewkeeper.changes.stored import stored_form
 from viewkeeper.errors import SqlError
-from viewkeeper.sql.bind import Bound, bind, table_uses
+from viewkeeper.sql.bind import Bound, bind
+from viewkeeper.sql.names import table_uses
 from viewkeeper.sql.parse import parse_query
 from viewkeeper.sql.unparse import unparse
 from viewkeeper.testing.bags import Bag, TableStates, evaluate
@@ -352,7 +353,8 @@ REFUSED = {
     "SELECT DISTINCT ON (a) a FROM r": ("DISTINCT ON", None),
     "SELECT a FROM r TABLESAMPLE (10 PERCENT)": ("TABLESAMPLE", "r TABLESAMPLE"),
     "SELECT a FROM r VERSION AS OF 3": ("VERSION AS OF", "r VERSION"),
-    "SELECT * FROM r PIVOT (sum(a) FOR s IN ('a', 'b'))": ("PIVOT", None),
+    "SELECT * FROM r PIVOT (first(b) FOR s IN ('x'))": ("first() in PIVOT", "first"),
+    "SELECT * FROM r PIVOT (sum(b) FOR s IN ('a', 'b'))": ("*", None),
     "SELECT a FROM csv": ("csv", "csv"),
     "SELECT id FROM range(10)": ("table function", None),
     "WITH RECURSIVE c AS (SELECT 1 AS x) SELECT x FROM c": ("WITH RECURSIVE", None),

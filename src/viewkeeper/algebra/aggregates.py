@@ -7,6 +7,9 @@ from viewkeeper.algebra.types import FLOATING, INTEGRAL, decimal_parts
 ADDITIVE = frozenset({"count", "sum", "avg"})
 EXTREMES = frozenset({"min", "max"})
 
+# Aggregates that are 0, and not NULL, over no rows at all.
+COUNTING = frozenset({"count", "count_if", "regr_count", "approx_count_distinct"})
+
 # Functions of the bag of argument values alone: a group can be computed afresh at any time with the same result.
 REPEATABLE = (
     ADDITIVE

@@ -12,12 +12,14 @@ from viewkeeper.algebra.relations import (
     Join,
     Measure,
     Ordering,
+    Pivot,
     Project,
     Relation,
     Scan,
     SetOperation,
     Top,
     Union,
+    Unpivot,
     Values,
     Window,
     inputs,
@@ -104,6 +106,11 @@ def show_operator(rel: Relation) -> str:
             return f"generate {made} = {show_scalar(generator)}{' or NULL' if outer else ''}"
         case SetOperation(_, _, kind, all_):
             return f"{kind}{' all' if all_ else ''}"
+        case Pivot(_, _, pivoted, _, measures):
+            return f"pivot by {', '.join(pivoted)}" + "".join(f", {show_measure(m)}" for m in measures)
+        case Unpivot(_, _, taken, _, fields):
+            lists = " or ".join(f"({', '.join(one)})" for one in taken)
+            return f"unpivot {', '.join(f.name for f in fields)} = {lists}"
         case _:
             assert_never(rel)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import assert_never
 
 from viewkeeper.algebra.relations import (
@@ -11,12 +12,14 @@ from viewkeeper.algebra.relations import (
     Generate,
     Item,
     Join,
+    Pivot,
     Project,
     Relation,
     Scan,
     SetOperation,
     Top,
     Union,
+    Unpivot,
     Values,
     Window,
     empty,
@@ -72,6 +75,12 @@ def prune(rel: Relation, needed: frozenset[str] | None = None) -> Relation:
             return Generate(prune(input, wanted | columns(generator)), generator, fields, outer)
         case SetOperation(left, right, kind, all_):
             return SetOperation(prune(left), prune(right), kind, all_)
+        case Pivot(input, group_by, pivot_columns, _, measures):
+            used = frozenset(group_by).union(pivot_columns, *(m.reads for m in measures))
+            return replace(rel, input=prune(input, used))
+        case Unpivot(input, kept_as_is, taken):
+            still = tuple(c for c in kept_as_is if c in wanted)
+            return replace(rel, input=prune(input, frozenset(still).union(*taken)), kept=still)
         case _:
             assert_never(rel)
 
@@ -115,8 +124,8 @@ def drop_empty(rel: Relation) -> Relation:
             return empty(rel.schema) if is_empty(below) else Project(below, items)
         case Join(left, right):
             return _drop_empty_join(rel, drop_empty(left), drop_empty(right))
-        case Union(inputs):
-            kept = tuple(i for i in map(drop_empty, inputs) if not is_empty(i))
+        case Union(parts):
+            kept = tuple(i for i in map(drop_empty, parts) if not is_empty(i))
             return empty(rel.schema) if not kept else kept[0] if len(kept) == 1 else Union(kept)
         case Aggregate(input, group_by, measures):
             below = drop_empty(input)
@@ -125,8 +134,8 @@ def drop_empty(rel: Relation) -> Relation:
         case Window(input) | Top(input) | Generate(input):
             below = drop_empty(input)
             return empty(rel.schema) if is_empty(below) else with_inputs(rel, (below,))
-        case SetOperation(left, right):
-            return with_inputs(rel, (drop_empty(left), drop_empty(right)))
+        case SetOperation() | Pivot() | Unpivot():
+            return with_inputs(rel, tuple(map(drop_empty, inputs(rel))))
         case _:
             assert_never(rel)
 

@@ -291,8 +291,71 @@ class SetOperation(Node):
         return self.left.schema
 
 
+@dataclass(frozen=True, eq=False)
+class Pivot(Node):
+    """One row per group: every measure of its rows with the first of `values` in `columns`, then with the next …
+
+    Only in definitions whose types are not yet known.
+    """
+
+    input: Relation
+    group_by: tuple[str, ...]
+    columns: tuple[str, ...]
+    values: tuple[tuple[Scalar, ...], ...]
+    measures: tuple[Measure, ...]
+    outputs: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        _require(frozenset(self.columns).union(*(m.reads for m in self.measures)), self.input, "Pivot")
+        _distinct_names(self.schema, "Pivot")
+
+    @cached_property
+    def schema(self) -> Schema:
+        types = {f.name: f.type for f in self.input.schema}
+        keys = tuple(Field(name, types[name]) for name in self.group_by)
+        measured = (m.type for _ in self.values for m in self.measures)
+        return (*keys, *(Field(name, type_) for name, type_ in zip(self.outputs, measured, strict=True)))
+
+
+@dataclass(frozen=True, eq=False)
+class Unpivot(Node):
+    """For each row of `input` one for each list of columns in `taken`: what is `kept`, a label, and their values.
+
+    Rows whose values are all NULL only with `include_nulls`. Only in definitions whose types are not yet known.
+    """
+
+    input: Relation
+    kept: tuple[str, ...]
+    taken: tuple[tuple[str, ...], ...]
+    labels: tuple[str, ...]
+    fields: tuple[Field, ...]
+    include_nulls: bool = False
+
+    def __post_init__(self) -> None:
+        _require(frozenset(self.kept).union(*self.taken), self.input, "Unpivot")
+        _distinct_names(self.schema, "Unpivot")
+
+    @cached_property
+    def schema(self) -> Schema:
+        types = {f.name: f.type for f in self.input.schema}
+        return (*(Field(name, types[name]) for name in self.kept), *self.fields)
+
+
 Relation = (
-    Scan | Changes | Values | Filter | Project | Join | Union | Aggregate | Window | Top | Generate | SetOperation
+    Scan
+    | Changes
+    | Values
+    | Filter
+    | Project
+    | Join
+    | Union
+    | Aggregate
+    | Window
+    | Top
+    | Generate
+    | SetOperation
+    | Pivot
+    | Unpivot
 )
 
 
@@ -306,6 +369,8 @@ def inputs(rel: Relation) -> tuple[Relation, ...]:
         case Scan() | Changes() | Values():
             return ()
         case Filter(input) | Project(input) | Aggregate(input) | Window(input) | Top(input) | Generate(input):
+            return (input,)
+        case Pivot(input) | Unpivot(input):
             return (input,)
         case Join(left, right) | SetOperation(left, right):
             return (left, right)
@@ -331,6 +396,10 @@ def with_inputs(rel: Relation, below: tuple[Relation, ...]) -> Relation:
         case Top(), (input,):
             return replace(rel, input=input)
         case Generate(), (input,):
+            return replace(rel, input=input)
+        case Pivot(), (input,):
+            return replace(rel, input=input)
+        case Unpivot(), (input,):
             return replace(rel, input=input)
         case Join(), (left, right):
             return replace(rel, left=left, right=right)

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from viewkeeper.algebra.aggregates import COUNTING
 from viewkeeper.algebra.node import walk
 from viewkeeper.algebra.reasons import Reason
 from viewkeeper.algebra.relations import (
@@ -56,7 +57,7 @@ from viewkeeper.algebra.types import BIGINT, BOOLEAN, UNKNOWN
 
 # Aggregates that are not NULL over no rows at all.
 _OF_NOTHING: Mapping[str, Scalar] = {
-    **dict.fromkeys(("count", "count_if", "regr_count", "approx_count_distinct"), ZERO),
+    **dict.fromkeys(COUNTING, ZERO),
     **dict.fromkeys(("collect_list", "collect_set", "array_agg"), call("ARRAY")),
 }
 

@@ -54,6 +54,7 @@ _BINARY: dict[type[exp.Expr], str] = {
     exp.And: "AND",
     exp.Or: "OR",
 }
+NOT_YET = "not maintained from changes yet"
 _HOLE = re.compile(r"`__vk_hole_(\d+)`|__vk_hole_(\d+)")
 
 
@@ -206,9 +207,11 @@ def _check(tree: exp.Expr) -> None:
     """Refuse what no scalar over one row can mean, or what another run would answer differently."""
     match tree:
         case exp.SubqueryPredicate() if not isinstance(tree, exp.Exists) and tree.find(exp.Query):
-            raise refuse(tree, type(tree).__name__.upper(), "not maintained from changes yet")
+            raise refuse(tree, type(tree).__name__.upper(), NOT_YET)
         case exp.Window():
             raise refuse(tree, "window function", "it cannot stand here")
+        case exp.Star():
+            raise refuse(tree, "*", "columns of the same name cannot be told apart")
         case exp.Placeholder() | exp.Parameter():
             raise refuse(tree, "parameter", "a view cannot hold parameters")
         case exp.AggFunc() | exp.WithinGroup():

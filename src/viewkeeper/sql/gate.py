@@ -137,7 +137,7 @@ class _Canon:
 
     def outputs(self, text: str, inputs: list[_Shown]) -> tuple[str, ...]:
         """The attributes an operator gives, in order; none where that is not known."""
-        if text.startswith("Aggregate ["):
+        if text.startswith(("Aggregate [", "Expand [")):
             return _attributes(_items(text[_last_list(text) : -1]))
         if text.startswith("Window ["):
             return (*inputs[0].outputs, *_attributes(_items(text[len("Window [") : text.index("], [")])))

@@ -6,7 +6,7 @@ relies on: the text of a definition's algebra must have the same plan as the def
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol, assert_never
 
@@ -18,10 +18,10 @@ from viewkeeper.algebra.relations import (
     Changes,
     Filter,
     Generate,
-    Item,
     Join,
     Measure,
     Ordering,
+    Pivot,
     Project,
     Relation,
     Scan,
@@ -30,11 +30,23 @@ from viewkeeper.algebra.relations import (
     State,
     Top,
     Union,
+    Unpivot,
     Values,
     Window,
     names,
 )
-from viewkeeper.algebra.scalars import TRUE, Call, Cast, Column, Literal, Outer, Scalar, Subquery, Verbatim
+from viewkeeper.algebra.scalars import (
+    TRUE,
+    Call,
+    Cast,
+    Column,
+    Literal,
+    Outer,
+    Scalar,
+    Subquery,
+    Verbatim,
+    text_constant,
+)
 from viewkeeper.algebra.scalars import columns as columns_of
 from viewkeeper.errors import InternalError
 
@@ -67,7 +79,7 @@ def quote(name: str) -> str:
 
 
 def string_literal(text: str) -> str:
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    return text_constant(text).sql
 
 
 def unparse(rel: Relation, leaves: Leaves | None = None) -> str:
@@ -188,8 +200,7 @@ class _Writer:
                     below = self.wrap(below)
                 keys = {name: below.columns[name] for name in group_by}
                 # Some functions take only constants for some arguments.
-                constants = {i.name: i.value.sql for i in _items(input) if isinstance(i.value, Literal)}
-                values = {m.name: render_measure(m, {**below.columns, **constants}) for m in measures}
+                values = {m.name: render_measure(m, {**below.columns, **_constants(input)}) for m in measures}
                 return replace(
                     below,
                     columns={**keys, **values},
@@ -203,6 +214,8 @@ class _Writer:
                 return self.top(rel)
             case Generate():
                 return self.generate(rel)
+            case Pivot() | Unpivot():
+                return self.pivot(rel) if isinstance(rel, Pivot) else self.unpivot(rel)
             case _:
                 assert_never(rel)
 
@@ -251,6 +264,42 @@ class _Writer:
         view = f"LATERAL VIEW {outer}{self.render(rel.generator, below.columns)} {alias} AS {made}"
         columns = {**below.columns, **{f.name: f"{alias}.{quote(f.name)}" for f in rel.fields}}
         return replace(below, source=f"{below.source}\n{view}", columns=columns, lateral=True)
+
+    def pivot(self, rel: Pivot) -> _Block:
+        below = self.block(rel.input)
+        constants = _constants(rel.input)
+        read = replace(below, columns={n: text for n, text in below.columns.items() if n not in constants})
+        labels = _labels(read)
+        columns = {**{n: quote(label) for n, label in labels.items()}, **constants}
+        # What is made is named by Spark: by the value alone, or with the measure if there are several.
+        suffixes = [f"__vk_m{i}" for i in range(len(rel.measures))] if len(rel.measures) > 1 else [""]
+        measures = [
+            render_measure(m, columns) + (f" AS {suffix}" if suffix else "")
+            for m, suffix in zip(rel.measures, suffixes, strict=True)
+        ]
+        values = [_tuple([self.render(cell, {}) for cell in value]) for value in rel.values]
+        listed = ", ".join(f"{value} AS __vk_v{i}" for i, value in enumerate(values))
+        clause = f"PIVOT ({', '.join(measures)} FOR {_tuple([columns[c] for c in rel.columns])} IN ({listed}))"
+        made = [f"__vk_v{i}_{suffix}" if suffix else f"__vk_v{i}" for i in range(len(values)) for suffix in suffixes]
+        shown = [*(labels[k] for k in rel.group_by), *made]
+        return self.clause(self.select(read, labels), clause, dict(zip(names(rel), shown, strict=True)))
+
+    def unpivot(self, rel: Unpivot) -> _Block:
+        rows = self.select(self.block(rel.input), {n: n for n in names(rel.input)})
+        listed = ", ".join(
+            f"{_tuple([quote(c) for c in taken])} AS {quote(label)}"
+            for taken, label in zip(rel.taken, rel.labels, strict=True)
+        )
+        label, *values = (quote(f.name) for f in rel.fields)
+        nulls = "INCLUDE NULLS " if rel.include_nulls else ""
+        clause = f"UNPIVOT {nulls}({_tuple(values)} FOR {label} IN ({listed}))"
+        return self.clause(rows, clause, {n: n for n in names(rel)})
+
+    def clause(self, rows: str, clause: str, made: Mapping[str, str]) -> _Block:
+        """A query and what follows it in FROM, as a source of the next SELECT."""
+        alias = self.alias("q")
+        source = f"(SELECT *\n  FROM ({_indent(rows)}) {clause}) AS {alias}"
+        return _Block(source, {name: f"{alias}.{quote(label)}" for name, label in made.items()})
 
     def values(self, rel: Values) -> _Block:
         if not rel.fields and len(rel.rows) == 1:
@@ -379,8 +428,14 @@ def render_measure(measure: Measure, columns: Mapping[str, str]) -> str:
     return f"{measure.function.upper()}({'DISTINCT ' if measure.distinct else ''}{args}){where}"
 
 
-def _items(rel: Relation) -> tuple[Item, ...]:
-    return rel.items if isinstance(rel, Project) else ()
+def _constants(rel: Relation) -> dict[str, str]:
+    """The texts of the columns that are the same in all rows."""
+    items = rel.items if isinstance(rel, Project) else ()
+    return {i.name: i.value.sql for i in items if isinstance(i.value, Literal)}
+
+
+def _tuple(texts: Sequence[str]) -> str:
+    return texts[0] if len(texts) == 1 else f"({', '.join(texts)})"
 
 
 def _labels(block: _Block) -> dict[str, str]:
