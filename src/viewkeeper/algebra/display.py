@@ -87,8 +87,8 @@ def show_operator(rel: Relation) -> str:
         case Project(_, items):
             shown = (i.name if i.value == Column(i.name) else f"{i.name} = {show_scalar(i.value)}" for i in items)
             return f"project {', '.join(shown)}"
-        case Join(_, _, kind, condition):
-            return f"{kind} join on {show_scalar(condition)}"
+        case Join(_, _, kind, condition, lateral):
+            return f"{kind} {'lateral ' if lateral else ''}join on {show_scalar(condition)}"
         case Union():
             return "union all"
         case Aggregate(_, group_by, measures, sets):

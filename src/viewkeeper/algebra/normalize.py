@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import assert_never
 
+from viewkeeper.algebra.node import walk
 from viewkeeper.algebra.relations import (
     Aggregate,
     Changes,
@@ -29,7 +30,7 @@ from viewkeeper.algebra.relations import (
     pass_through,
     with_inputs,
 )
-from viewkeeper.algebra.scalars import Column, columns, subqueries, substitute
+from viewkeeper.algebra.scalars import Column, Outer, columns, subqueries, substitute
 
 
 def prune(rel: Relation, needed: frozenset[str] | None = None) -> Relation:
@@ -51,9 +52,10 @@ def prune(rel: Relation, needed: frozenset[str] | None = None) -> Relation:
             kept = tuple(i for i in items if i.name in wanted)
             used = frozenset().union(*(columns(i.value) for i in kept)) if kept else frozenset()
             return Project(prune(input, used), kept)
-        case Join(left, right, kind, condition):
+        case Join(left, right, _, condition):
             used = wanted | columns(condition)
-            return Join(prune(left, used), prune(right, used), kind, condition)
+            read = used.union(n.name for n in walk(right) if isinstance(n, Outer)) if rel.lateral else used
+            return replace(rel, left=prune(left, read), right=prune(right, used))
         case Union(inputs):
             # Every branch must end with the same columns, so each gets exactly the wanted ones.
             return Union(tuple(_exactly(prune(i, wanted), wanted) for i in inputs))

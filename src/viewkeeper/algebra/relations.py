@@ -123,12 +123,16 @@ class Project(Node):
 
 @dataclass(frozen=True, eq=False)
 class Join(Node):
-    """Pairs of rows for which `condition` is true; `left` and `full` pad with NULL, `semi` and `anti` only filter."""
+    """Pairs of rows for which `condition` is true; `left` and `full` pad with NULL, `semi` and `anti` only filter.
+
+    The right side of a `lateral` one may read the row on the left; only in definitions as they are read.
+    """
 
     left: Relation
     right: Relation
     kind: JoinKind
     condition: Scalar
+    lateral: bool = False
 
     def __post_init__(self) -> None:
         both = (*self.left.schema, *self.right.schema)

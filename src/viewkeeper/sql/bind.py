@@ -9,6 +9,7 @@ from typing import assert_never
 
 from sqlglot import exp
 
+from viewkeeper.algebra.correlation import CannotJoin
 from viewkeeper.algebra.normalize import collapse, prune
 from viewkeeper.algebra.reasons import Reason
 from viewkeeper.algebra.relations import (
@@ -32,14 +33,14 @@ from viewkeeper.algebra.relations import (
 )
 from viewkeeper.algebra.scalars import TRUE, Column, Scalar, substitute
 from viewkeeper.algebra.sets import as_groups
-from viewkeeper.algebra.subqueries import CannotJoin, as_joins
+from viewkeeper.algebra.subqueries import as_joins
 from viewkeeper.algebra.types import UNKNOWN
-from viewkeeper.errors import InternalError
+from viewkeeper.errors import InternalError, Position
 from viewkeeper.sql.catalog import Catalog, DeltaTable, KeptView, Source, Unmaintainable
 from viewkeeper.sql.expressions import NOT_YET, Refusal, Scope, is_generator, refuse, to_generator, to_scalar
 from viewkeeper.sql.groups import bind_groups, is_aggregate
 from viewkeeper.sql.names import name_sources, qualify_names
-from viewkeeper.sql.parse import generate, ordered_by, unaliased
+from viewkeeper.sql.parse import generate, ordered_by, position, unaliased
 from viewkeeper.sql.pivots import as_selects, bind_pivot, pivot_of
 from viewkeeper.sql.windows import bind_windows, ordering
 
@@ -64,8 +65,11 @@ def bind(tree: exp.Query, catalog: Catalog, output: tuple[str, ...]) -> Bound | 
         shown = Project(relation, tuple(Item(n, Column(f.name), f.type) for n, f in renamed))
         as_read = collapse(prune(shown))
         return Bound(as_read, collapse(prune(as_groups(as_joins(as_read)))))
-    except (Refusal, CannotJoin) as refusal:
+    except Refusal as refusal:
         return refusal.reason
+    except CannotJoin as refusal:
+        about = names(refusal.about) if refusal.about else ()
+        return replace(refusal.reason, position=next((binder.stands[n] for n in about if n in binder.stands), None))
 
 
 @dataclass(frozen=True)
@@ -91,6 +95,7 @@ Withs = Mapping[str, _With]
 class _Binder:
     sources: Mapping[str, Source]
     taken: set[str] = field(default_factory=set)
+    stands: dict[str, Position] = field(default_factory=dict)  # where the SELECT stands that makes a column
 
     def fresh(self, base: str) -> str:
         """A column name nothing else in this view has."""
@@ -167,6 +172,8 @@ class _Binder:
         relation, outputs = self.outputs(tree, relation, scope, replaced)
         labels = tuple(label for label, _ in outputs)
         items = tuple(Item(self.fresh(label), value, UNKNOWN) for label, value in outputs)
+        if stands := position(tree):
+            self.stands.update(dict.fromkeys((i.name for i in items), stands))
         distinct = tree.args.get("distinct")
         if isinstance(distinct, exp.Distinct) and distinct.args.get("on"):
             raise refuse(distinct, "DISTINCT ON", NOT_YET)
@@ -249,9 +256,10 @@ class _Binder:
             raise refuse(join, f"{words} JOIN", NOT_YET)
         if join.args.get("using"):
             raise refuse(join, "JOIN USING", "its columns could not be resolved")
-        if isinstance(join.this, exp.Lateral) and kind == "inner" and not join.args.get("on"):
+        lateral = isinstance(join.this, exp.Lateral)
+        if lateral and is_generator(join.this.this) and kind == "inner" and not join.args.get("on"):
             return self.generated(join.this, left, scope)
-        right, theirs = self.table(join.this, withs, replace(scope, columns={}, joined_by={}))
+        right, theirs = self.table(join.this, withs, replace(scope, columns={}, joined_by={}), scope)
         both = replace(
             scope,
             columns={**scope.columns, **theirs.columns},
@@ -260,6 +268,8 @@ class _Binder:
         on = join.args.get("on")
         condition = to_scalar(on, both) if on is not None else TRUE
         match kind:
+            case "inner" | "left" if lateral:
+                return Join(left, right, kind, condition, lateral=True), both
             case "right":
                 return Join(right, left, "left", condition), both
             case "semi" | "anti":
@@ -267,12 +277,15 @@ class _Binder:
             case _:
                 return Join(left, right, kind, condition), both
 
-    def table(self, tree: exp.Expr, withs: Withs, around: Scope) -> tuple[Relation, Scope]:
+    def table(self, tree: exp.Expr, withs: Withs, around: Scope, left: Scope | None = None) -> tuple[Relation, Scope]:
+        """What stands in FROM or after JOIN; LATERAL sees what is on its left."""
         match tree:
             case exp.Subquery(this=exp.Table() | exp.Subquery() as inner) if not tree.alias:
-                return self.joined(self.table(inner, withs, around), tree, withs)  # parentheses around joins
+                return self.joined(self.table(inner, withs, around, left), tree, withs)  # parentheses around joins
             case exp.Table():
                 rows = self.named_table(tree, withs)
+            case exp.Lateral(this=exp.Subquery()) if left is not None:
+                rows = self.query(tree.this, withs, left)
             case exp.Subquery() | exp.Values():
                 rows = self.query(tree, withs, around.outer)
             case _:

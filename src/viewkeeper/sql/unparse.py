@@ -318,7 +318,7 @@ class _Writer:
         left = self.block(rel.left)
         if not left.plain or (rel.kind == "full" and (left.where or not left.bare)):
             left = self.wrap(left)
-        right = self.block(rel.right)
+        right = self.lateral(rel.right, left) if rel.lateral else self.block(rel.right)
         padded = rel.kind in ("left", "full")
         if not right.plain or (right.where and rel.kind != "inner") or (padded and not right.bare):
             right = self.wrap(right)
@@ -334,6 +334,12 @@ class _Writer:
             where=(*left.where, *right.where),
             joined=True,
         )
+
+    def lateral(self, rel: Relation, left: _Block) -> _Block:
+        """A subquery that may read the row on its left."""
+        alias = self.alias("q")
+        text = f"LATERAL {self.subquery(rel, left.columns)} AS {alias}"
+        return _Block(text, {n: f"{alias}.{quote(n)}" for n in names(rel)})
 
     def render(self, scalar: Scalar, columns: Mapping[str, str]) -> str:
         return render(scalar, columns, self)
