@@ -186,7 +186,7 @@ def _typed_measure(measure: Measure, known: Mapping[str, str]) -> Measure:
             type_ = types.BIGINT
         case _:
             type_ = "double"
-    return Measure(measure.name, measure.function, measure.args, type_, measure.distinct, measure.where)
+    return replace(measure, type=type_)
 
 
 # ------------------------------------------------------------------ the support table

@@ -59,7 +59,8 @@ def show_scalar(scalar: Scalar) -> str:
 def show_measure(measure: Measure) -> str:
     distinct = "distinct " if measure.distinct else ""
     where = f" where {measure.where}" if measure.where else ""
-    return f"{measure.name} = {measure.function.lower()}({distinct}{', '.join(measure.args) or '*'}){where}"
+    order = f" in order of {show_order(measure.order_by)}" if measure.order_by else ""
+    return f"{measure.name} = {measure.function.lower()}({distinct}{', '.join(measure.args) or '*'}){order}{where}"
 
 
 def show_order(order_by: tuple[Ordering, ...]) -> str:
@@ -69,7 +70,11 @@ def show_order(order_by: tuple[Ordering, ...]) -> str:
 def show_window(window: Window) -> str:
     by = f" by {', '.join(window.partition_by)}" if window.partition_by else ""
     order = f" in order of {show_order(window.order_by)}" if window.order_by else ""
-    shown = (f"{c.name} = {c.function.lower()}({', '.join(map(show_scalar, c.args))})" for c in window.columns)
+    shown = (
+        f"{c.name} = {c.function.lower()}({', '.join(map(show_scalar, c.args))})"
+        + (f" where {show_scalar(c.where)}" if c.where else "")
+        for c in window.columns
+    )
     return f"window{by}{order}: {', '.join(shown)}"
 
 

@@ -68,8 +68,7 @@ def prune(rel: Relation, needed: frozenset[str] | None = None) -> Relation:
             kept_columns = tuple(c for c in window_columns if c.name in wanted)
             if not kept_columns:
                 return prune(input, wanted)
-            args = (columns(a) for c in kept_columns for a in c.args)
-            used = wanted.union(partition_by, (o.column for o in order_by), *args)
+            used = wanted.union(partition_by, (o.column for o in order_by), *(c.reads for c in kept_columns))
             return Window(prune(input, used), partition_by, order_by, kept_columns)
         case Top(input, order_by, limit, offset):
             return Top(prune(input, wanted.union(o.column for o in order_by)), order_by, limit, offset)

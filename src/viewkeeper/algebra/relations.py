@@ -162,8 +162,20 @@ class Union(Node):
 
 
 @dataclass(frozen=True, eq=False)
+class Ordering(Node):
+    """A column to order by."""
+
+    column: str
+    descending: bool = False
+    nulls_first: bool = True
+
+
+@dataclass(frozen=True, eq=False)
 class Measure(Node):
-    """An aggregate function over columns of the input (none for count(*)), of the rows where `where` is true."""
+    """An aggregate function over columns of the input (none for count(*)), of the rows where `where` is true.
+
+    `order_by` is what stands in WITHIN GROUP.
+    """
 
     name: str
     function: str
@@ -171,10 +183,13 @@ class Measure(Node):
     type: str
     distinct: bool = False
     where: str | None = None
+    order_by: tuple[Ordering, ...] = ()
+    ignore_nulls: bool = False
 
     @property
     def reads(self) -> frozenset[str]:
-        return frozenset(self.args) | ({self.where} if self.where else frozenset())
+        ordered = (o.column for o in self.order_by)
+        return frozenset(self.args).union(ordered, {self.where} if self.where else ())
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,17 +219,11 @@ class Aggregate(Node):
 
 
 @dataclass(frozen=True, eq=False)
-class Ordering(Node):
-    """A column to order by."""
-
-    column: str
-    descending: bool = False
-    nulls_first: bool = True
-
-
-@dataclass(frozen=True, eq=False)
 class WindowColumn(Node):
-    """A function over the rows of a window frame; no frame in the text is Spark's default one."""
+    """A function over the rows of a window frame, of those where `where` is true.
+
+    No frame in the text is Spark's default one.
+    """
 
     name: str
     function: str
@@ -222,6 +231,11 @@ class WindowColumn(Node):
     type: str
     frame: str = ""
     ignore_nulls: bool = False
+    where: Scalar | None = None
+
+    @property
+    def reads(self) -> frozenset[str]:
+        return frozenset().union(*(own_columns(s) for s in (*self.args, *((self.where,) if self.where else ()))))
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,7 +249,7 @@ class Window(Node):
 
     def __post_init__(self) -> None:
         read = {*self.partition_by, *(o.column for o in self.order_by)}
-        _require(frozenset(read).union(*(own_columns(a) for c in self.columns for a in c.args)), self.input, "Window")
+        _require(frozenset(read).union(*(c.reads for c in self.columns)), self.input, "Window")
         _distinct_names(self.schema, "Window")
 
     @cached_property

@@ -7,7 +7,7 @@ columns. Whatever stands above it (expressions, HAVING) is computed when the vie
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal as OneOf
 
 from viewkeeper.algebra.aggregates import AMBIGUOUS, EXTREMES, why_not_additive
@@ -285,7 +285,8 @@ class _StateBuilder:
 
     def _measure(self, measure: Measure, name: str) -> Measure:
         args = tuple(self._arg(Column(a), self.types[a]) for a in measure.args)
-        return Measure(name, measure.function, args, measure.type, measure.distinct, self._where(measure))
+        order = tuple(replace(o, column=self._arg(Column(o.column), self.types[o.column])) for o in measure.order_by)
+        return replace(measure, name=name, args=args, where=self._where(measure), order_by=order)
 
     def _where(self, measure: Measure) -> str | None:
         return self._arg(Column(measure.where), "boolean") if measure.where else None

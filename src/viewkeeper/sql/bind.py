@@ -42,6 +42,7 @@ from viewkeeper.sql.groups import bind_groups, is_aggregate
 from viewkeeper.sql.names import name_sources, qualify_names
 from viewkeeper.sql.parse import generate, ordered_by, position, unaliased
 from viewkeeper.sql.pivots import as_selects, bind_pivot, pivot_of
+from viewkeeper.sql.times import as_lateral_views, is_time_window, to_time_window
 from viewkeeper.sql.windows import bind_windows, ordering
 
 
@@ -57,6 +58,7 @@ def bind(tree: exp.Query, catalog: Catalog, output: tuple[str, ...]) -> Bound | 
     """The algebra of a query, its columns named `output`, or the first reason against it."""
     try:
         as_selects(tree)
+        as_lateral_views(tree)
         sources = name_sources(tree, catalog)
         qualified = qualify_names(tree, sources)
         binder = _Binder({k.lower(): v for k, v in sources.items()})
@@ -122,9 +124,9 @@ class _Binder:
                 raise refuse(tree, type(tree).__name__, NOT_YET)
 
     def set_operation(self, tree: exp.SetOperation, withs: Withs, outer: Scope | None) -> _Rows:
-        if tree.args.get("by_name"):
-            raise refuse(tree, f"{type(tree).__name__.upper()} BY NAME", NOT_YET)
         left, right = self.query(tree.left, withs, outer), self.query(tree.right, withs, outer)
+        if tree.args.get("by_name"):
+            right = _by_name(tree, left, right)
         labels, distinct = left.labels, bool(tree.args.get("distinct"))
         match tree:
             case exp.Union():
@@ -234,10 +236,12 @@ class _Binder:
     def generated(self, lateral: exp.Lateral, relation: Relation, scope: Scope) -> tuple[Relation, Scope]:
         """LATERAL VIEW, or LATERAL before a generator."""
         labels = _column_aliases(lateral)
-        if not is_generator(lateral.this) or not labels:
+        in_time = is_time_window(lateral.this)
+        if not (is_generator(lateral.this) or in_time) or not labels:
             raise refuse(lateral, "LATERAL", NOT_YET if labels else "name the columns it makes by AS")
         fields = tuple(Field(self.fresh(label), UNKNOWN) for label in labels)
-        made = Generate(relation, to_generator(lateral.this, scope), fields, bool(lateral.args.get("outer")))
+        generator = to_time_window(lateral.this, scope) if in_time else to_generator(lateral.this, scope)
+        made = Generate(relation, generator, fields, bool(lateral.args.get("outer")))
         alias = lateral.alias.lower()
         seen = {(alias, label.lower()): f.name for label, f in zip(labels, fields, strict=True)}
         return made, replace(scope, columns={**scope.columns, **seen})
@@ -371,6 +375,15 @@ def _with_clause(tree: exp.Query, outer: Withs) -> Withs:
 def _distinct(rows: _Rows) -> _Rows:
     """DISTINCT is grouping by every column, with nothing to measure."""
     return _Rows(Aggregate(rows.relation, names(rows.relation), ()), rows.labels)
+
+
+def _by_name(tree: exp.SetOperation, left: _Rows, right: _Rows) -> _Rows:
+    """The columns of the right side in the order of the left one's."""
+    at = {label.lower(): field for label, field in zip(right.labels, right.relation.schema, strict=True)}
+    wanted = [label.lower() for label in left.labels]
+    if sorted(at) != sorted(wanted):
+        raise refuse(tree, f"{type(tree).__name__.upper()} BY NAME", "its sides do not have the same columns")
+    return _Rows(Project(right.relation, pass_through(tuple(at[label] for label in wanted))), left.labels)
 
 
 def _renamed(rel: Relation, outputs: list[str]) -> Relation:

@@ -74,7 +74,7 @@ def aggregate_calls(tree: exp.Expr) -> Iterator[exp.Expr]:
     """The aggregates of this SELECT in an expression, with their FILTER; not those of subqueries or windows."""
     if isinstance(tree, (exp.Query, exp.Window)):
         return
-    if isinstance(tree, exp.Filter) or _is_aggregate(tree):
+    if _is_aggregate(tree):
         yield tree
         return
     for child in tree.iter_expressions():
@@ -82,7 +82,8 @@ def aggregate_calls(tree: exp.Expr) -> Iterator[exp.Expr]:
 
 
 def _is_aggregate(tree: exp.Expr) -> bool:
-    return isinstance(tree, (exp.AggFunc, exp.WithinGroup))
+    of_nulls = isinstance(tree, (exp.IgnoreNulls, exp.RespectNulls)) and _is_aggregate(tree.this)
+    return of_nulls or isinstance(tree, (exp.AggFunc, exp.WithinGroup, exp.Filter))
 
 
 def to_scalar(tree: exp.Expr, scope: Scope, replaced: Mapping[str, str] | None = None) -> Scalar:
@@ -231,5 +232,5 @@ def _check_function(tree: exp.Expr, name: str, arity: int) -> None:
         raise refuse(tree, f"{name}()", "rows are made from rows only at the top of a SELECT or in LATERAL VIEW")
     if name in WINDOW_ONLY:
         raise refuse(tree, f"{name}()", "a window function needs OVER")
-    if name in ("window", "session_window"):
-        raise refuse(tree, f"{name}()", "time windows are not maintained from changes yet")
+    if name == "session_window":
+        raise refuse(tree, f"{name}()", "where a session ends depends on the rows around it")

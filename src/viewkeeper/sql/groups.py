@@ -14,6 +14,7 @@ from viewkeeper.algebra.scalars import Column, Scalar
 from viewkeeper.algebra.types import UNKNOWN
 from viewkeeper.sql.expressions import NOT_YET, Scope, aggregate_calls, refuse, to_scalar
 from viewkeeper.sql.parse import generate, ordered_by, unaliased
+from viewkeeper.sql.windows import ordering
 
 
 @dataclass
@@ -34,10 +35,21 @@ class Computed:
         return name
 
     def measure(self, tree: exp.Expr) -> Measure:
-        """An aggregate call, with its FILTER."""
-        inner = tree.this if isinstance(tree, exp.Filter) else tree
-        if not isinstance(inner, exp.AnonymousAggFunc):
-            raise refuse(inner, generate(inner), "this form of aggregate is not maintained from changes yet")
+        """An aggregate call, with its WITHIN GROUP, FILTER and IGNORE NULLS."""
+        inner = tree
+        order: list[exp.Ordered] = []
+        condition: exp.Expr | None = None
+        while not isinstance(inner, exp.AnonymousAggFunc):
+            match inner:
+                case exp.Filter():
+                    condition = inner.expression.this
+                case exp.WithinGroup():
+                    order = inner.expression.expressions
+                case exp.IgnoreNulls() | exp.RespectNulls():
+                    pass
+                case _:
+                    raise refuse(inner, generate(inner), "this form of aggregate is not maintained from changes yet")
+            inner = inner.this
         function = SYNONYMS.get(str(inner.this).lower(), str(inner.this).lower())
         if function not in REPEATABLE | AMBIGUOUS | {"grouping", "grouping_id"}:
             raise refuse(inner, f"{function}()", NOT_YET)
@@ -45,15 +57,17 @@ class Computed:
         distinct = bool(args) and isinstance(args[0], exp.Distinct)
         if distinct:
             args = list(args[0].expressions)
-        if any(isinstance(a, (exp.Order, exp.IgnoreNulls, exp.RespectNulls)) for a in args):
-            raise refuse(inner, f"{function}()", "an ordered aggregate is not maintained from changes yet")
         values = [] if any(isinstance(a, exp.Star) for a in args) else [to_scalar(a, self.scope) for a in args]
-        given = tuple(self.value(inner, value) for value in values)
-        where = None
-        if isinstance(tree, exp.Filter):
-            condition = tree.expression.this
-            where = self.value(condition, to_scalar(condition, self.scope))
-        return Measure(self.fresh(function), function, given, UNKNOWN, distinct, where)
+        return Measure(
+            self.fresh(function),
+            function,
+            tuple(self.value(inner, value) for value in values),
+            UNKNOWN,
+            distinct,
+            None if condition is None else self.value(condition, to_scalar(condition, self.scope)),
+            tuple(ordering(o, self.value(o.this, to_scalar(o.this, self.scope))) for o in order),
+            tree.find(exp.IgnoreNulls) is not None,
+        )
 
 
 def is_aggregate(tree: exp.Select) -> bool:

@@ -45,6 +45,7 @@ from viewkeeper.algebra.scalars import (
     Scalar,
     Subquery,
     Verbatim,
+    subqueries,
     text_constant,
 )
 from viewkeeper.algebra.scalars import columns as columns_of
@@ -227,7 +228,7 @@ class _Writer:
     def window(self, rel: Window) -> _Block:
         below = self.block(rel.input)
         read = {*rel.partition_by, *(o.column for o in rel.order_by)}
-        if below.tail or below.windowed & read.union(*(columns_of(a) for c in rel.columns for a in c.args)):
+        if below.tail or below.windowed & read.union(*(c.reads for c in rel.columns)):
             below = self.wrap(below)
         parts = [f"PARTITION BY {', '.join(below.columns[c] for c in rel.partition_by)}"] if rel.partition_by else []
         if rel.order_by:
@@ -239,7 +240,8 @@ class _Writer:
             )
             nulls = " IGNORE NULLS" if column.ignore_nulls else ""
             over = " ".join([*parts, *([column.frame] if column.frame else [])])
-            computed[column.name] = f"{column.function}({args}){nulls} OVER ({over})"
+            where = f" FILTER (WHERE {self.render(column.where, below.columns)})" if column.where else ""
+            computed[column.name] = f"{column.function}({args}){where}{nulls} OVER ({over})"
         return replace(
             below, columns={**below.columns, **computed}, windowed=below.windowed | {c.name for c in rel.columns}
         )
@@ -258,6 +260,9 @@ class _Writer:
         below = self.next_to(rel.input)
         if below.aggregated or not below.source:
             below = self.wrap(below)
+        if isinstance(rel.generator, Call) and rel.generator.name == "WINDOW":  # an expression, to Spark
+            made_here = {f.name: self.render(rel.generator, below.columns) for f in rel.fields}
+            return self.wrap(replace(below, columns={**below.columns, **made_here}))
         alias = self.alias("made")
         made = ", ".join(quote(f.name) for f in rel.fields)
         outer = "OUTER " if rel.outer else ""
@@ -316,7 +321,8 @@ class _Writer:
 
     def join(self, rel: Join) -> _Block:
         left = self.block(rel.left)
-        if not left.plain or (rel.kind == "full" and (left.where or not left.bare)):
+        pinned = rel.kind == "full" or rel.lateral
+        if not left.plain or (pinned and left.where) or (rel.kind == "full" and not left.bare):
             left = self.wrap(left)
         right = self.lateral(rel.right, left) if rel.lateral else self.block(rel.right)
         padded = rel.kind in ("left", "full")
@@ -429,15 +435,17 @@ def order_text(order_by: tuple[Ordering, ...], columns: Mapping[str, str]) -> st
 
 
 def render_measure(measure: Measure, columns: Mapping[str, str]) -> str:
-    args = ", ".join(columns[a] for a in measure.args) or ("" if measure.function == "grouping_id" else "*")
+    args = ", ".join(columns[a] for a in measure.args) or _NO_ARGUMENT.get(measure.function.upper(), "")
+    within = f" WITHIN GROUP (ORDER BY {order_text(measure.order_by, columns)})" if measure.order_by else ""
     where = f" FILTER (WHERE {columns[measure.where]})" if measure.where else ""
-    return f"{measure.function.upper()}({'DISTINCT ' if measure.distinct else ''}{args}){where}"
+    nulls = " IGNORE NULLS" if measure.ignore_nulls else ""
+    return f"{measure.function.upper()}({'DISTINCT ' if measure.distinct else ''}{args}){within}{where}{nulls}"
 
 
 def _constants(rel: Relation) -> dict[str, str]:
     """The texts of the columns that are the same in all rows."""
     items = rel.items if isinstance(rel, Project) else ()
-    return {i.name: i.value.sql for i in items if isinstance(i.value, Literal)}
+    return {i.name: render(i.value, {}) for i in items if not columns_of(i.value) and not subqueries(i.value)}
 
 
 def _tuple(texts: Sequence[str]) -> str:
