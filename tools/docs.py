@@ -305,12 +305,6 @@ CONSTRUCTS = (
         "copies counted per row",
     ),
     Construct(
-        "`UNION BY NAME`",
-        "SELECT id FROM sales UNION ALL BY NAME SELECT id FROM returns",
-        f"{OPERATORS}/union.md",
-        "by the columns of one name",
-    ),
-    Construct(
         "`EXCEPT`, `INTERSECT`, with and without `ALL`",
         "SELECT id FROM sales EXCEPT SELECT id FROM returns INTERSECT ALL SELECT id FROM sales",
         f"{OPERATORS}/sets.md",
@@ -646,7 +640,7 @@ EXAMPLES = {
         refresh._summed,
     ),
     "unpivot": Example(
-        "SELECT id, n, v FROM sales UNPIVOT (v FOR n IN (price, weight))", ("id", "n", "v"), propagate._generate
+        "SELECT day, n, v FROM sales UNPIVOT (v FOR n IN (id, store))", ("day", "n", "v"), propagate._generate
     ),
     "window": Example(
         "SELECT store, day, sum(price) OVER (PARTITION BY store ORDER BY day) AS so_far FROM sales",

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from viewkeeper.algebra.aggregates import COUNTING
 from viewkeeper.algebra.node import walk
+from viewkeeper.algebra.normalize import collapse, prune
 from viewkeeper.algebra.relations import (
     Aggregate,
     Filter,
@@ -46,7 +47,7 @@ def without_pivots(rel: Relation) -> Relation:
             case _:
                 return below
 
-    return visit(rel)
+    return collapse(prune(visit(rel)))
 
 
 def _grouped(rel: Pivot, base: str) -> Relation:

@@ -124,9 +124,9 @@ class _Binder:
                 raise refuse(tree, type(tree).__name__, NOT_YET)
 
     def set_operation(self, tree: exp.SetOperation, withs: Withs, outer: Scope | None) -> _Rows:
-        left, right = self.query(tree.left, withs, outer), self.query(tree.right, withs, outer)
         if tree.args.get("by_name"):
-            right = _by_name(tree, left, right)
+            raise refuse(tree, f"{type(tree).__name__.upper()} BY NAME", NOT_YET)
+        left, right = self.query(tree.left, withs, outer), self.query(tree.right, withs, outer)
         labels, distinct = left.labels, bool(tree.args.get("distinct"))
         match tree:
             case exp.Union():
@@ -375,15 +375,6 @@ def _with_clause(tree: exp.Query, outer: Withs) -> Withs:
 def _distinct(rows: _Rows) -> _Rows:
     """DISTINCT is grouping by every column, with nothing to measure."""
     return _Rows(Aggregate(rows.relation, names(rows.relation), ()), rows.labels)
-
-
-def _by_name(tree: exp.SetOperation, left: _Rows, right: _Rows) -> _Rows:
-    """The columns of the right side in the order of the left one's."""
-    at = {label.lower(): field for label, field in zip(right.labels, right.relation.schema, strict=True)}
-    wanted = [label.lower() for label in left.labels]
-    if sorted(at) != sorted(wanted):
-        raise refuse(tree, f"{type(tree).__name__.upper()} BY NAME", "its sides do not have the same columns")
-    return _Rows(Project(right.relation, pass_through(tuple(at[label] for label in wanted))), left.labels)
 
 
 def _renamed(rel: Relation, outputs: list[str]) -> Relation:
