@@ -356,6 +356,32 @@ def test_star_of_using_has_the_common_columns_first(duck: Connection) -> None:
     assert fetch(duck, unparse(relation)) == fetch(duck, "SELECT r.s, r.a, b, d FROM r JOIN t USING (s, a)")
 
 
+@pytest.mark.parametrize("clause", ["SORT BY a", "CLUSTER BY a", "DISTRIBUTE BY a SORT BY b", "ORDER BY a"])
+def test_where_rows_are_put_does_not_matter(clause: str) -> None:
+    assert bound(f"SELECT /*+ REPARTITION(3) */ a FROM r {clause}", ("a",)) == bound("SELECT a FROM r", ("a",))
+
+
+def test_time_windows_are_made_below_what_reads_them() -> None:
+    assert unparse(
+        as_read("SELECT window.start AS x, count(*) AS n FROM r GROUP BY s, window(b, '2 days')", ("x", "n"))
+    ) == (
+        "SELECT (`q`.`window`.start) AS `x`, COUNT(*) AS `n`\n"
+        "FROM (SELECT `r`.`b`, `r`.`s`, WINDOW(`r`.`b`, '2 days') AS `window`\n"
+        "  FROM r AS `r`) AS `q`\n"
+        "GROUP BY `q`.`s`, `q`.`window`"
+    )
+    assert "WINDOW(" in unparse(bound("SELECT count(*) AS n FROM (SELECT window(b, '1 day') AS w FROM r)", ("n",)))
+
+
+def test_forms_of_aggregates() -> None:
+    text = unparse(bound("""SELECT listagg(DISTINCT s, ',') WITHIN GROUP (ORDER BY s DESC) FILTER (WHERE b > 1) AS x,
+        first(b) IGNORE NULLS AS y, mode() WITHIN GROUP (ORDER BY a) AS z FROM r""", ("x", "y", "z")))  # fmt: skip
+    assert text == (
+        "SELECT LISTAGG(DISTINCT `r`.`s`, ',') WITHIN GROUP (ORDER BY `r`.`s` DESC NULLS LAST) FILTER (WHERE (`r`.`b` > 1)) AS `x`, "
+        "FIRST(`r`.`b`) IGNORE NULLS AS `y`, MODE() WITHIN GROUP (ORDER BY `r`.`a` ASC NULLS FIRST) AS `z`\nFROM r AS `r`"
+    )
+
+
 def test_any_is_an_aggregate() -> None:
     relation = bound("SELECT any(f) IS NOT NULL AS x FROM u", ("x",))
     assert evaluate(relation, TABLES) == Counter({(True,): 1})
@@ -426,9 +452,7 @@ REFUSED = {
     "SELECT id FROM range(10)": ("table function", None),
     "WITH RECURSIVE c AS (SELECT 1 AS x) SELECT x FROM c": ("WITH RECURSIVE", None),
     "SELECT a FROM r WHERE a = :x": ("parameter", None),
-    "SELECT a FROM r CLUSTER BY a": ("CLUSTER BY", None),
-    "SELECT a FROM r DISTRIBUTE BY a": ("DISTRIBUTE BY", None),
-    "SELECT a FROM r SORT BY a": ("SORT BY", None),
+    "SELECT a FROM r SORT BY a LIMIT 3": ("LIMIT without ORDER BY", "3"),
     "SELECT sum(sum(a)) AS x FROM r": ("SUM(r.a)", "sum(a)"),
     "SELECT a FROM r WHERE sum(a) > 1": ("SUM(r.a)", "sum(a)"),
     "SELECT z FROM r": ("this query", None),

@@ -348,9 +348,6 @@ _JOIN_KINDS: Mapping[str, JoinKind | OneOf["right"]] = {
 }
 _CLAUSES = {
     "sample": "TABLESAMPLE",
-    "cluster": "CLUSTER BY",
-    "distribute": "DISTRIBUTE BY",
-    "sort": "SORT BY",
 }
 
 
