@@ -425,6 +425,14 @@ REFUSED = {
     "SELECT a FROM r OFFSET 3": ("OFFSET without ORDER BY", "3"),
     "SELECT a, row_number() OVER (ORDER BY a) AS n FROM r": ("window without PARTITION BY", "row_number"),
     "SELECT a FROM r WHERE EXISTS (SELECT d FROM t FULL JOIN u ON t.a = r.a)": ("correlated subquery", "d FROM t FULL"),
+    "SELECT a FROM r WHERE EXISTS (SELECT a FROM t UNION ALL SELECT d FROM t FULL JOIN u ON t.a = r.a)": (
+        "correlated subquery",
+        "a FROM t UNION",
+    ),
+    "SELECT q.n FROM r, LATERAL (SELECT count(*) AS n FROM t FULL JOIN u ON t.a = r.a) AS q": (
+        "correlated subquery",
+        "count(*)",
+    ),
     "SELECT r.a FROM r LEFT JOIN t ON EXISTS (SELECT f FROM u WHERE `Order` = r.a + t.a)": (
         "correlated subquery",
         "f FROM u",

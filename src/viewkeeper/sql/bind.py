@@ -97,7 +97,7 @@ Withs = Mapping[str, _With]
 class _Binder:
     sources: Mapping[str, Source]
     taken: set[str] = field(default_factory=set)
-    stands: dict[str, Position] = field(default_factory=dict)  # where the SELECT stands that makes a column
+    stands: dict[str, Position] = field(default_factory=dict)  # where the subquery stands that makes a column
 
     def fresh(self, base: str) -> str:
         """A column name nothing else in this view has."""
@@ -122,6 +122,13 @@ class _Binder:
                 return self.values(tree)
             case _:
                 raise refuse(tree, type(tree).__name__, NOT_YET)
+
+    def subquery(self, tree: exp.Expr, withs: Withs, around: Scope) -> _Rows:
+        """A query that may read the row around it."""
+        rows = self.query(tree, withs, around)
+        if stands := position(tree):
+            self.stands.update(dict.fromkeys(names(rows.relation), stands))
+        return rows
 
     def set_operation(self, tree: exp.SetOperation, withs: Withs, outer: Scope | None) -> _Rows:
         if tree.args.get("by_name"):
@@ -174,8 +181,6 @@ class _Binder:
         relation, outputs = self.outputs(tree, relation, scope, replaced)
         labels = tuple(label for label, _ in outputs)
         items = tuple(Item(self.fresh(label), value, UNKNOWN) for label, value in outputs)
-        if stands := position(tree):
-            self.stands.update(dict.fromkeys((i.name for i in items), stands))
         distinct = tree.args.get("distinct")
         if isinstance(distinct, exp.Distinct) and distinct.args.get("on"):
             raise refuse(distinct, "DISTINCT ON", NOT_YET)
@@ -222,7 +227,7 @@ class _Binder:
 
     def from_clause(self, tree: exp.Select, withs: Withs, outer: Scope | None) -> tuple[Relation, Scope]:
         def read(query: exp.Expr, scope: Scope) -> Relation:
-            return self.query(query, withs, scope).relation
+            return self.subquery(query, withs, scope).relation
 
         around = Scope(outer=outer, read=read)
         source = tree.args.get("from_")
@@ -289,7 +294,7 @@ class _Binder:
             case exp.Table():
                 rows = self.named_table(tree, withs)
             case exp.Lateral(this=exp.Subquery()) if left is not None:
-                rows = self.query(tree.this, withs, left)
+                rows = self.subquery(tree.this, withs, left)
             case exp.Subquery() | exp.Values():
                 rows = self.query(tree, withs, around.outer)
             case _:
