@@ -165,6 +165,7 @@ READ = {
     "in of a distinct by inequality": "SELECT a, b FROM r WHERE b IN (SELECT count(*) FROM t WHERE t.a <= r.a GROUP BY t.s)",
     "exists over a window": """SELECT a, b FROM r WHERE EXISTS (SELECT 1 FROM
         (SELECT row_number() OVER (PARTITION BY t.s ORDER BY d, t.a) AS n FROM t WHERE t.a < r.b) WHERE n = 2)""",
+    "in of a rollup": "SELECT a, b FROM r WHERE b IN (SELECT count(*) FROM t WHERE d > 1 GROUP BY ROLLUP (t.s))",
     "exists over a union": """SELECT a, b FROM r WHERE EXISTS
         (SELECT a FROM t WHERE t.a = r.a UNION ALL SELECT `Order` FROM u WHERE u.`Order` = r.b)""",
     "exists over except": """SELECT a, b FROM r WHERE EXISTS
@@ -382,6 +383,14 @@ def test_forms_of_aggregates() -> None:
     )
 
 
+def test_a_subquery_in_the_condition_of_lateral() -> None:
+    """Which DuckDB does not read."""
+    lateral = "SELECT r.b, q.d FROM r JOIN LATERAL (SELECT t.d, t.a FROM t WHERE t.a = r.a) AS q"
+    known = "EXISTS (SELECT 1 FROM u WHERE u.`Order` = q.a AND f)"
+    on, where = (bound(f"{lateral} {word} {known}", ("b", "d")) for word in ("ON", "WHERE"))
+    assert evaluate(on, TABLES) == evaluate(where, TABLES) != Counter()
+
+
 def test_any_is_an_aggregate() -> None:
     relation = bound("SELECT any(f) IS NOT NULL AS x FROM u", ("x",))
     assert evaluate(relation, TABLES) == Counter({(True,): 1})
@@ -430,6 +439,10 @@ REFUSED = {
         "a FROM t UNION",
     ),
     "SELECT q.n FROM r, LATERAL (SELECT count(*) AS n FROM t FULL JOIN u ON t.a = r.a) AS q": (
+        "correlated subquery",
+        "count(*)",
+    ),
+    "SELECT a FROM r WHERE b IN (SELECT count(*) FROM t WHERE t.a = r.a GROUP BY ROLLUP (t.s))": (
         "correlated subquery",
         "count(*)",
     ),

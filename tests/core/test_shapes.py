@@ -40,6 +40,7 @@ SAME = {
     "pivot by nothing": "SELECT * FROM (SELECT b, s FROM r) PIVOT (max(b) FOR s IN ('a', 'z'))",
     "pivot with several measures": "SELECT * FROM r PIVOT (sum(b) AS m, min(b) AS n FOR s IN ('a' AS x, 'b' AS y))",
     "pivot of an expression": "SELECT p.a, p.z FROM r PIVOT (sum(b * 2 + 1) FOR s IN ('b' AS z)) AS p WHERE p.z > 0",
+    "pivot beside a constant": "SELECT * FROM (SELECT 'k' AS k, a, b, s FROM r) PIVOT (sum(b) FOR s IN ('a' AS x))",
     "pivot of a join": "SELECT * FROM (SELECT r.b, r.s, f FROM r JOIN u ON r.a = u.`Order`) PIVOT (sum(b) FOR s IN ('a' AS x))",
     "unpivot": "SELECT * FROM r UNPIVOT (v FOR n IN (a, b))",
     "unpivot with nulls": "SELECT * FROM r UNPIVOT INCLUDE NULLS (v FOR n IN (a, b))",

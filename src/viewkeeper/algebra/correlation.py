@@ -63,10 +63,10 @@ _OF_NOTHING: Mapping[str, Scalar] = {
 class CannotJoin(Exception):
     """A subquery that is not turned into a join; `about` is the subquery, once that is known."""
 
-    def __init__(self, why: str) -> None:
+    def __init__(self, why: str, about: Relation | None = None) -> None:
         super().__init__(why)
         self.reason = Reason("correlated subquery", why)
-        self.about: Relation | None = None
+        self.about = about
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ class _Pull:
                 joined = Join(inner.relation, right, kind, substitute(condition, inner.values))
                 more = {} if kind in ("semi", "anti") else {n: Column(n) for n in names(right)}
                 return Freed(joined, inner.conditions, {**inner.values, **more})
-            case Aggregate(input, group_by, measures):
+            case Aggregate(input, group_by, measures, ()):
                 rows, keys, conditions = self.keyed(input, set(group_by).union(*(m.reads for m in measures)))
                 total = not group_by and bool(conditions)
                 measured = {m.name: _or_nothing(m) if total else Column(m.name) for m in measures}
@@ -275,7 +275,7 @@ class _Domain:
                 return Union(tuple(self.relation(i) for i in inputs))
             case SetOperation(left, right, kind, all_):
                 return SetOperation(self.relation(left), self.relation(right), kind, all_)
-            case Aggregate(sets=sets) if not sets:
+            case Aggregate(sets=()):
                 return self.aggregate(rel)
             case Window(input, partition_by, order_by, computed_columns):
                 keys = (*partition_by, *names(self.values))

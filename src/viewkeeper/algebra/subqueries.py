@@ -11,7 +11,7 @@ before that, S is freed of what it asks of the row around it (`algebra/correlati
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from viewkeeper.algebra.correlation import CannotJoin, Freed, free
 from viewkeeper.algebra.node import walk
@@ -102,14 +102,16 @@ class _Joins:
             elif subqueries(term) and columns(term) <= set(names(rel.left)):
                 left, value = self.attach_all(left, term)
             elif subqueries(term):
-                refusal = CannotJoin("it reads both sides of an outer join, in its condition")
-                refusal.about = subqueries(term)[0].relation
-                raise refusal
+                raise CannotJoin("it reads both sides of an outer join, in its condition", subqueries(term)[0].relation)
             terms.append(value)
         return Project(Join(left, right, rel.kind, conjunction(terms)), pass_through(rel.schema))
 
     def lateral(self, rel: Join) -> Relation:
         """E ⋈ S or E ⟕ S for a subquery that may read the row on its left."""
+        if subqueries(rel.condition) and rel.kind == "inner":
+            return self.filter(self.lateral(replace(rel, condition=TRUE)), rel.condition)
+        if subqueries(rel.condition):
+            raise CannotJoin("it stands in the condition of an outer join", subqueries(rel.condition)[0].relation)
         left = self.relation(rel.left)
         freed = self.freed(rel.right, left, rel.right, may_be_total=True)
         right, values = freed.relation, freed.values

@@ -279,6 +279,8 @@ class _Binder:
         match kind:
             case "inner" | "left" if lateral:
                 return Join(left, right, kind, condition, lateral=True), both
+            case _ if lateral:
+                raise refuse(join, f"{words} JOIN LATERAL", NOT_YET)
             case "right":
                 return Join(right, left, "left", condition), both
             case "semi" | "anti":

@@ -272,7 +272,8 @@ class _Writer:
 
     def pivot(self, rel: Pivot) -> _Block:
         below = self.block(rel.input)
-        constants = _constants(rel.input)
+        compared = {*rel.group_by, *rel.columns}
+        constants = {n: text for n, text in _constants(rel.input).items() if n not in compared}
         read = replace(below, columns={n: text for n, text in below.columns.items() if n not in constants})
         labels = _labels(read)
         columns = {**{n: quote(label) for n, label in labels.items()}, **constants}
