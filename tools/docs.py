@@ -329,7 +329,7 @@ CONSTRUCTS = (
         "changed rows, each with all its rows",
     ),
     Construct(
-        "time windows: `window()`, `window_time()`",
+        "time windows: `window()`",
         "SELECT count(*) FROM sales GROUP BY window(day, '1 day')",
         f"{OPERATORS}/generate.md",
         "changed rows, each with all its windows",
@@ -433,6 +433,9 @@ CONSTRUCTS = (
     ),
     Construct("a window without `PARTITION BY`", "SELECT rank() OVER (ORDER BY price) FROM sales", DEFINITIONS),
     Construct("`LIMIT` without `ORDER BY`", "SELECT id FROM sales LIMIT 3", DEFINITIONS),
+    Construct(
+        "`window_time()`", "SELECT window_time(w) FROM (SELECT window(day, '1 day') AS w FROM sales)", DEFINITIONS
+    ),
     Construct("`session_window()`", "SELECT count(*) FROM sales GROUP BY session_window(day, '1 day')", DEFINITIONS),
     Construct("`TABLESAMPLE`", "SELECT id FROM sales TABLESAMPLE (10 PERCENT)", DEFINITIONS),
     Construct("`VERSION AS OF`", "SELECT id FROM sales VERSION AS OF 0", DEFINITIONS),

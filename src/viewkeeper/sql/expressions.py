@@ -232,5 +232,5 @@ def _check_function(tree: exp.Expr, name: str, arity: int) -> None:
         raise refuse(tree, f"{name}()", "rows are made from rows only at the top of a SELECT or in LATERAL VIEW")
     if name in WINDOW_ONLY:
         raise refuse(tree, f"{name}()", "a window function needs OVER")
-    if name == "session_window":
-        raise refuse(tree, f"{name}()", "where a session ends depends on the rows around it")
+    if name == "window_time":
+        raise refuse(tree, f"{name}()", "only Spark's own time windows have it; take window.end")

@@ -19,6 +19,9 @@ _LABEL = "window"
 
 def as_lateral_views(tree: exp.Query) -> None:
     """Put a column of a LATERAL VIEW in the place of every time window."""
+    for session in tree.find_all(exp.Anonymous):
+        if session.name.lower() == "session_window":
+            raise refuse(session, "session_window()", "where a session ends depends on the rows around it")
     for number, select in enumerate(list(tree.find_all(exp.Select))):
         calls = list(_own_calls(select))
         if len({generate(c) for c in calls}) > 1:
