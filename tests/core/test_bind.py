@@ -458,10 +458,11 @@ REFUSED = {
     "SELECT current_timestamp AS d FROM r": ("current_timestamp()", None),
     "SELECT current_user() AS u FROM r": ("current_user()", "current_user"),
     "SELECT window(a, '1 day') AS v, window(b, '1 day') AS w FROM r": ("window()", "window(b"),
-    "SELECT session_window(a, '1 day') AS w, count(*) FROM r GROUP BY session_window(a, '1 day')": (
+    "SELECT session_window, count(*) FROM r GROUP BY session_window(a, '1 day')": (
         "session_window()",
-        None,
+        "session_window(a",
     ),
+    "SELECT window_time(w) AS t FROM (SELECT window(a, '1 day') AS w FROM r)": ("window_time()", "window_time"),
     "SELECT a FROM r UNION BY NAME SELECT a FROM t": ("UNION BY NAME", None),
     "SELECT approx_top_k(s) AS x FROM r": ("approx_top_k()", "approx_top_k"),
     "SELECT DISTINCT ON (a) a FROM r": ("DISTINCT ON", None),
