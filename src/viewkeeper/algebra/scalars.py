@@ -94,6 +94,10 @@ ZERO = Literal("0")
 ONE = Literal("1")
 
 
+def text_constant(text: str) -> Literal:
+    return Literal("'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'")
+
+
 def call(name: str, *args: Scalar) -> Call:
     return Call(name, args)
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from viewkeeper.algebra.aggregates import AMBIGUOUS, EXTREMES
+from viewkeeper.algebra.aggregates import AMBIGUOUS, COUNTING, EXTREMES
 from viewkeeper.algebra.identity import is_comparable
 from viewkeeper.algebra.relations import (
     Aggregate,
@@ -30,15 +30,16 @@ from viewkeeper.algebra.relations import (
     pass_through,
     with_inputs,
 )
-from viewkeeper.algebra.scalars import NULL, TRUE, Column, Literal, Scalar, Verbatim, call
+from viewkeeper.algebra.scalars import NULL, TRUE, Column, Literal, Scalar, Verbatim, call, own_columns
 from viewkeeper.algebra.subqueries import SINGLE
 from viewkeeper.algebra.types import FLOATING, UNKNOWN
 
-_SAME_IN_ANY_ORDER = EXTREMES | {"count", "count_if", "median", "percentile", "approx_count_distinct"}
+_SAME_IN_ANY_ORDER = EXTREMES | COUNTING | {"median", "percentile", "percentile_cont", "percentile_disc"}
 _ANY_ROW = frozenset({"any_value", "first", "first_value", "last", "last_value"})
 _LISTS = frozenset({"array_agg", "collect_list", "collect_set"})
+_JOINED = frozenset({"listagg", "string_agg"})
 _BY = {"max_by": "max", "min_by": "min"}
-_PICKS = _ANY_ROW | _LISTS | _BY.keys() | {"mode"}
+_PICKS = _ANY_ROW | _LISTS | _JOINED | _BY.keys() | {"mode"}
 _WHOLE = "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
 
 
@@ -66,7 +67,7 @@ def why_not_settled(rel: Aggregate) -> tuple[str, str] | None:
         foreign = next((types[a] for a in measure.args if not is_comparable(types[a])), None)
         if foreign is not None:
             return text, f"its rows have no order: {foreign} values cannot be sorted"
-        if measure.distinct and measure.function not in _LISTS | _ANY_ROW:
+        if measure.distinct and measure.function not in _PICKS:
             return text, "a floating-point result over DISTINCT values differs in the last digits each time"
     return None
 
@@ -100,14 +101,14 @@ class _Plan:
     after: dict[str, Scalar] = field(default_factory=dict)
 
     @property
-    def constants(self) -> Mapping[str, Literal]:
+    def constants(self) -> Mapping[str, Scalar]:
         below = self.rel.input
         items = below.items if isinstance(below, Project) else ()
-        return {i.name: i.value for i in items if isinstance(i.value, Literal)}
+        return {i.name: i.value for i in items if not own_columns(i.value)}
 
     def measure(self, m: Measure) -> Measure:
         if m.function in _ANY_ROW:
-            return replace(m, function="min", args=m.args[:1], distinct=False)
+            return replace(m, function="min", args=m.args[:1], distinct=False, ignore_nulls=False)
         if m.function in _LISTS:
             self.after[m.name] = call("SORT_ARRAY", Column(m.name))
             return m
@@ -117,8 +118,11 @@ class _Plan:
             pair = call("IF", call("IS NULL", by), NULL, named)
             self.after[m.name] = Verbatim(("", ".of"), (Column(m.name),))
             return replace(m, function=_BY[m.function], args=(self.computed(pair),))
-        if m.function == "mode":
-            return replace(m, args=(m.args[0], self.computed(TRUE)))
+        if m.function in _JOINED:
+            ordered = any(o.column == m.args[0] for o in m.order_by)
+            return m if ordered else replace(m, order_by=(*m.order_by, Ordering(m.args[0])))
+        if m.function == "mode":  # WITHIN GROUP says how to break ties
+            return m if m.order_by else replace(m, args=(m.args[0], self.computed(TRUE)))
         return self.over(m)
 
     def over(self, m: Measure) -> Measure:

@@ -19,6 +19,7 @@ from viewkeeper.algebra.relations import (
     Generate,
     Item,
     Join,
+    Pivot,
     Project,
     Relation,
     Scan,
@@ -26,6 +27,7 @@ from viewkeeper.algebra.relations import (
     SetOperation,
     Top,
     Union,
+    Unpivot,
     Values,
     Window,
     empty,
@@ -67,7 +69,7 @@ def _change(rel: Relation, changed: Changed) -> Relation:
             return _top(rel, changed)
         case Generate():
             return _generate(rel, changed)
-        case Changes() | SetOperation():
+        case Changes() | SetOperation() | Pivot() | Unpivot():
             raise InternalError(f"{type(rel).__name__} has no change rule: it is never in a definition")
         case _:
             assert_never(rel)

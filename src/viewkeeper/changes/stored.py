@@ -322,7 +322,8 @@ class _StateBuilder:
 
     def _measure(self, measure: Measure, name: str) -> Measure:
         args = tuple(self._arg(Column(a), self.types[a]) for a in measure.args)
-        return Measure(name, measure.function, args, measure.type, measure.distinct, self._where(measure))
+        order = tuple(replace(o, column=self._arg(Column(o.column), self.types[o.column])) for o in measure.order_by)
+        return replace(measure, name=name, args=args, where=self._where(measure), order_by=order)
 
     def _where(self, measure: Measure) -> str | None:
         return self._arg(Column(measure.where), "boolean") if measure.where else None

@@ -11,17 +11,19 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from viewkeeper.algebra.orders import without_ties
+from viewkeeper.algebra.pivots import without_pivots
 from viewkeeper.algebra.reasons import Reason
 from viewkeeper.algebra.relations import Relation, State
 from viewkeeper.changes.stored import stored_form, why_not_maintainable
 from viewkeeper.errors import Position, SqlError
-from viewkeeper.runtime.expand import Expanded
 from viewkeeper.runtime.forms import public_relation
-from viewkeeper.sql.bind import Bound, bind, table_uses
+from viewkeeper.sql.bind import Bound, bind
 from viewkeeper.sql.catalog import DeltaTable, KeptView, Source, Unmaintainable
 from viewkeeper.sql.clock import at_moment, moment_value
+from viewkeeper.sql.expansion import Expanded
 from viewkeeper.sql.expressions import Refusal
 from viewkeeper.sql.gate import optimized_plan
+from viewkeeper.sql.names import table_uses
 from viewkeeper.sql.parse import Tree, function_calls, parse_query, selects_star
 from viewkeeper.sql.statements import CreateView
 from viewkeeper.sql.typing import with_types
@@ -192,7 +194,7 @@ def _read(
         return tuple(type_ for _, type_ in schema_columns(session.sql(text).schema))
 
     try:
-        relation = without_ties(with_types(bound.relation, ask))
+        relation = without_ties(without_pivots(with_types(bound.relation, ask)))
         # Both texts at one moment: what the clock gives is in Spark's plans.
         text, query = unparse(bound.as_read, _AtOnce()), at_moment(query, _SOME_MOMENT)
         if [f.dataType for f in session.sql(text).schema.fields] != [f.dataType for f in schema.fields]:

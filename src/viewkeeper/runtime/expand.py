@@ -13,55 +13,17 @@ from dataclasses import dataclass
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
-from sqlglot.tokenizer_core import Token, TokenType
 
-from viewkeeper.errors import Position, SqlError
-from viewkeeper.sql.bind import table_mentions
+from viewkeeper.errors import SqlError
+from viewkeeper.sql.expansion import Expanded, Piece, calls, with_arguments
 from viewkeeper.sql.expressions import Refusal
-from viewkeeper.sql.parse import parse_query, tokenize
+from viewkeeper.sql.names import table_mentions
+from viewkeeper.sql.parse import parse_query
 from viewkeeper.sql.unparse import quote
 from viewkeeper.store.names import canonical, split
 from viewkeeper.store.registry import Registry
 
 _system_functions: set[str] = set()
-
-
-@dataclass(frozen=True)
-class Piece:
-    """A part of the text that another stands for: where it was, and what stands there now."""
-
-    start: int
-    end: int
-    by: str
-
-
-@dataclass(frozen=True)
-class Expanded:
-    """A text with its views and functions spelled out, and where each part of it comes from."""
-
-    written: str
-    pieces: tuple[Piece, ...]
-
-    @property
-    def text(self) -> str:
-        found = self.written
-        for piece in reversed(self.pieces):
-            found = found[: piece.start] + piece.by + found[piece.end :]
-        return found
-
-    def origin(self, position: Position) -> Position:
-        """The place in the text as it was written; a place inside of a view is where the view is named."""
-        lines = self.text.split("\n")
-        at = sum(len(line) + 1 for line in lines[: position.line - 1]) + position.column - 1
-        for piece in self.pieces:
-            if at < piece.start:
-                break
-            if at < piece.start + len(piece.by):
-                at = piece.start
-                break
-            at -= len(piece.by) - (piece.end - piece.start)
-        before = self.written[:at]
-        return Position(before.count("\n") + 1, at - (before.rfind("\n") + 1) + 1)
 
 
 def expand(query: str, session: SparkSession, registry: Registry) -> Expanded:
@@ -142,19 +104,13 @@ class _Expander:
     # Functions
 
     def functions(self, text: str) -> Iterator[Piece]:
-        tokens = tokenize(text)
-        end = -1
-        for i, token in enumerate(tokens[:-1]):
-            called = token.token_type == TokenType.VAR and tokens[i + 1].token_type == TokenType.L_PAREN
-            if not called or token.start < end or token.text.lower() in self.system_functions():
-                continue
-            if i and tokens[i - 1].token_type == TokenType.DOT:
-                continue
-            args, last = _arguments(text, tokens, i + 1)
-            body = self.function(token.text, [self.query_part(a) for a in args])
-            if body is not None:
-                yield Piece(token.start, last + 1, body)
-                end = last
+        end = 0
+        for call in calls(text):
+            if call.start >= end and call.name.lower() not in self.system_functions():
+                body = self.function(call.name, [self.query_part(a) for a in call.args])
+                if body is not None:
+                    yield Piece(call.start, call.end, body)
+                    end = call.end
 
     def query_part(self, text: str) -> str:
         return Expanded(text, tuple(self.functions(text))).text
@@ -178,13 +134,8 @@ class _Expander:
         if len(inputs) != len(args):
             return None
         given = {p.lower(): f"CAST({a} AS {t})" for (p, t), a in zip(inputs, args, strict=True)}
-        body = self.query_part("\n".join(about["Body"]))
-        pieces = [
-            Piece(t.start, t.end + 1, given[t.text.lower()])
-            for t in tokenize(body)
-            if t.token_type == TokenType.VAR and t.text.lower() in given
-        ]
-        return f"CAST(({Expanded(body, tuple(pieces)).text}) AS {about['Returns'][0]})"
+        body = with_arguments(self.query_part("\n".join(about["Body"])), given)
+        return f"CAST(({body}) AS {about['Returns'][0]})"
 
 
 def _described(rows: list[str]) -> dict[str, list[str]]:
@@ -197,17 +148,3 @@ def _described(rows: list[str]) -> dict[str, list[str]]:
         heading = head if begins else heading
         about.setdefault(heading, []).append((rest if begins else row).strip())
     return about
-
-
-def _arguments(text: str, tokens: list[Token], opening: int) -> tuple[list[str], int]:
-    """The texts of the arguments between brackets, and where the closing one stands."""
-    depth, start, found = 0, tokens[opening].end + 1, []
-    for token in tokens[opening:]:
-        depth += token.token_type == TokenType.L_PAREN
-        depth -= token.token_type == TokenType.R_PAREN
-        if depth == 0 or (depth == 1 and token.token_type == TokenType.COMMA):
-            found.append(text[start : token.start])
-            start = token.end + 1
-        if depth == 0:
-            return [a for a in found if a.strip()], token.end
-    raise SqlError("a bracket is not closed")

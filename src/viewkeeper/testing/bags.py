@@ -20,6 +20,7 @@ from viewkeeper.algebra.relations import (
     Generate,
     Join,
     Measure,
+    Pivot,
     Project,
     Relation,
     Scan,
@@ -28,11 +29,12 @@ from viewkeeper.algebra.relations import (
     SetOperation,
     Top,
     Union,
+    Unpivot,
     Values,
     Window,
     names,
 )
-from viewkeeper.algebra.scalars import Call
+from viewkeeper.algebra.scalars import Call, Scalar, parts
 from viewkeeper.algebra.settled import in_order
 from viewkeeper.algebra.types import decimal_parts
 from viewkeeper.changes.refresh import CHANGE, OLD, Merge, MergeBag, MergeGroups, MergeTop
@@ -141,24 +143,14 @@ class _Evaluator:
                 return Counter(ordered[offset : None if limit is None else offset + limit])
             case Generate():
                 return self.generate(rel)
-            case SetOperation():
-                raise NotImplementedError("a set operation has a value only once it is made of groups")
+            case SetOperation() | Pivot() | Unpivot():
+                raise NotImplementedError("it has a value only once it is made of groups or generated rows")
             case _:
                 assert_never(rel)
 
     def generate(self, rel: Generate) -> Bag:
-        match rel.generator:
-            case Call("EXPLODE", (Call("SEQUENCE", (first, last)),)):
-                ends = [compiled(end, names(rel.input)) for end in (first, last)]
-            case _:
-                raise NotImplementedError(f"the generator {rel.generator}")
-        bag = Bag()
-        for row, n in self.bag(rel.input).items():
-            low, high = (end(row) for end in ends)
-            assert isinstance(low, int) and isinstance(high, int), "a sequence of what is no number"
-            for made in range(low, high + 1):
-                bag[(*row, made)] += n
-        return bag
+        made = _generator(rel.generator, names(rel.input))
+        return _collected(((*row, *more), n) for row, n in self.bag(rel.input).items() for more in made(row))
 
     def join(self, rel: Join) -> Bag:
         left, right = self.bag(rel.left), self.bag(rel.right)
@@ -191,6 +183,24 @@ class _Evaluator:
         for row, n in self.bag(rel.input).items():
             groups.setdefault(tuple(row[i] for i in at), Bag())[row] = n
         return Counter((*key, *(measured(m, columns, rows) for m in rel.measures)) for key, rows in groups.items())
+
+
+def _generator(scalar: Scalar, columns: tuple[str, ...]) -> Callable[[Row], Iterable[Row]]:
+    """The rows that are made of one."""
+    match scalar:
+        case Call("EXPLODE", (Call("SEQUENCE", (first, last)),)):
+            low, high = compiled(first, columns), compiled(last, columns)
+            return lambda row: ((made,) for made in range(_number(low(row)), _number(high(row)) + 1))
+        case Call("INLINE", (Call("ARRAY", structs),)):
+            rows = [[compiled(f, columns) for f in parts(struct)] for struct in structs]
+            return lambda row: (tuple(f(row) for f in fields) for fields in rows)
+        case _:
+            raise NotImplementedError(f"the generator {scalar}")
+
+
+def _number(value: Value) -> int:
+    assert isinstance(value, int), f"a sequence of what is no number: {value!r}"
+    return value
 
 
 def _picked(stored: tuple[str, ...], columns: tuple[ScanColumn, ...]) -> Callable[[Row], Row]:
