@@ -22,7 +22,7 @@ from viewkeeper.algebra.relations import (
     Window,
     inputs,
 )
-from viewkeeper.algebra.scalars import Call, Cast, Column, Literal, Outer, Scalar, Subquery, Verbatim
+from viewkeeper.algebra.scalars import Call, Cast, Column, Literal, Outer, Scalar, Subquery, Verbatim, conjuncts
 
 INFIX = frozenset("+ - * / % = <> < <= > >= <=> AND OR || & | ^ DIV LIKE ILIKE RLIKE".split())
 
@@ -52,6 +52,21 @@ def show_scalar(scalar: Scalar) -> str:
             return f"{tested}{kind if kind == 'exists' else ''}({' '.join(show(rel).split())})"
         case _:
             assert_never(scalar)
+
+
+def show_condition(condition: Scalar) -> str:
+    """The terms of an AND one after the other, without the parentheses around each."""
+    return " AND ".join(_bare(show_scalar(term)) for term in conjuncts(condition))
+
+
+def _bare(text: str) -> str:
+    """The text without parentheses around all of it."""
+    depth = 0
+    for at, sign in enumerate(text):
+        depth += (sign == "(") - (sign == ")")
+        if depth == 0 and at < len(text) - 1:
+            return text
+    return text[1:-1] if text.startswith("(") else text
 
 
 def show_measure(measure: Measure) -> str:
