@@ -6,16 +6,18 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import assert_never
 
-from viewkeeper.algebra.display import show
+from viewkeeper.algebra.display import show, show_condition
 from viewkeeper.algebra.node import walk
 from viewkeeper.algebra.relations import Scan
+from viewkeeper.algebra.scalars import FALSE, TRUE, Scalar
 from viewkeeper.changes.refresh import MergeBag, maintenance
+from viewkeeper.changes.relevance import rows_that_matter
 from viewkeeper.changes.stored import KeptBag, KeptGroups
 from viewkeeper.errors import SourceError, ViewkeeperError
 from viewkeeper.planner.build import plan_view
 from viewkeeper.planner.plan import Maintain, Nothing, Recompute, Refuse, Step, strategy
 from viewkeeper.reports import Explanation, HistoryEntry, HistoryReport, PlannedStep, StatusReport, ViewStatus
-from viewkeeper.runtime.forms import form_of, public_relation
+from viewkeeper.runtime.forms import form_of, is_ansi, maintained, public_relation
 from viewkeeper.runtime.look import Look, Versions, look
 from viewkeeper.settings import Settings
 from viewkeeper.sql.unparse import unparse
@@ -198,18 +200,33 @@ def _kept_text(view: View) -> str:
 
 def _change_sections(view: View, registry: Registry) -> dict[str, str]:
     """The change of the view if every source had changed, between the covered and the current versions."""
-    form = form_of(view)
-    assert form is not None and view.definition is not None
+    kept = maintained(view)
+    assert kept is not None and view.definition is not None
     tables = {n.table for n in walk(view.definition) if isinstance(n, Scan)}
-    change = maintenance(form.kept, dict.fromkeys(tables, "any"))
+    change = maintenance(kept, dict.fromkeys(tables, "any"))
     pins = {t: _example_pin(view, t, registry) for t in tables}
     merge = "rows of weight +n come, of weight −n go" if isinstance(change.merge, MergeBag) else "merged by key"
     notes = "\n".join(map(str, change.reasons))
     return {
+        "Rows that matter": _relevance_text(view),
         "Change (if every source changed)": show(change.change) + (f"\n{notes}" if notes else ""),
         "Installed": merge,
         "SQL of the change": unparse(change.change, PinnedLeaves(pins)),
     }
+
+
+def _relevance_text(view: View) -> str:
+    """For each source what a row must meet to matter."""
+    form = form_of(view)
+    assert form is not None
+    found = rows_that_matter(form.kept, ansi=is_ansi(view))
+    return "\n".join(f"{_source_name(view, table)}: {_matters(rows)}" for table, rows in found.items())
+
+
+def _matters(rows: Scalar) -> str:
+    if rows == FALSE:
+        return "none, its conditions contradict each other"
+    return "all" if rows == TRUE else show_condition(rows)
 
 
 def _example_pin(view: View, table: str, registry: Registry) -> Pin:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from functools import reduce
 from itertools import product
 
-from viewkeeper.algebra.scalars import Call, Cast, Column, Literal, Scalar, Verbatim, call
+from viewkeeper.algebra.scalars import FALSE, Call, Cast, Column, Literal, Scalar, Verbatim, call, conjuncts
 
 # Each an AND of conditions that hold together; the condition is true exactly where one of them is.
 Alternatives = tuple[tuple[Scalar, ...], ...]
@@ -34,7 +34,7 @@ _LIKE = re.compile(rf"\({_HOLE} (?:NOT )?I?LIKE '[^'\\]*'\)")
 def alternatives(conditions: Iterable[Scalar]) -> Alternatives:
     """All of the conditions as an OR of ANDs; one that would make too many alternatives stays as it is."""
     found = ALWAYS
-    for condition in conditions:
+    for condition in (term for given in conditions for term in conjuncts(given)):
         more = both(found, when(condition, True))
         found = more if len(more) <= LIMIT else both(found, ((condition,),))
     return found
@@ -78,7 +78,7 @@ def either(left: Alternatives, right: Alternatives) -> Alternatives:
 def disjunction(conditions: Iterable[Scalar]) -> Scalar:
     """Any of them, FALSE for none."""
     found = list(dict.fromkeys(conditions))
-    return reduce(lambda left, right: call("OR", left, right), found) if found else Literal("FALSE")
+    return reduce(lambda left, right: call("OR", left, right), found) if found else FALSE
 
 
 def is_null(scalar: Scalar) -> bool:
@@ -109,6 +109,19 @@ def not_null(scalar: Scalar) -> frozenset[str]:
             return frozenset().union(*map(not_null, args))
         case _:
             return frozenset()
+
+
+def present_if_true(condition: Scalar) -> frozenset[str]:
+    """Columns that are not NULL wherever the condition is true."""
+    match condition:
+        case Call("AND", (left, right)):
+            return present_if_true(left) | present_if_true(right)
+        case Call("OR", (left, right)):
+            return present_if_true(left) & present_if_true(right)
+        case Call("IS NOT NULL", (arg,)):
+            return not_null(arg)
+        case _:
+            return not_null(condition)
 
 
 # What is kept word for word, but has a shape that is worth knowing

@@ -55,8 +55,14 @@ def show_scalar(scalar: Scalar) -> str:
 
 
 def show_condition(condition: Scalar) -> str:
-    """The terms of an AND one after the other, without the parentheses around each."""
-    return " AND ".join(_bare(show_scalar(term)) for term in conjuncts(condition))
+    """The terms of an AND one after the other, without parentheses around each but where they are needed."""
+    terms = conjuncts(condition)
+    return " AND ".join(
+        show_scalar(term)
+        if len(terms) > 1 and isinstance(term, Call) and term.name == "OR"
+        else _bare(show_scalar(term))
+        for term in terms
+    )
 
 
 def _bare(text: str) -> str:

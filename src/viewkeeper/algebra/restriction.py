@@ -19,6 +19,7 @@ from viewkeeper.algebra.conditions import (
     in_list,
     is_like,
     not_null,
+    present_if_true,
 )
 from viewkeeper.algebra.kinds import Constant, Kind, belongs, is_string, kind_of, literal, number
 from viewkeeper.algebra.scalars import (
@@ -78,8 +79,8 @@ class Conditions:
         rest = dict.fromkeys(tuple(c for c in case if c not in common) for case in found)
         fewest = [case for case in rest if not any(set(other) < set(case) for other in rest)]
         if () in fewest:
-            return common
-        return (*common, disjunction(conjunction(list(case)) for case in fewest))
+            return _briefly(common)
+        return _briefly((*common, disjunction(conjunction(list(_briefly(case))) for case in fewest)))
 
     def _of_case(
         self, case: tuple[Scalar, ...], own: Sequence[str], present: frozenset[Scalar]
@@ -98,12 +99,9 @@ class Conditions:
         closed = closure([*said, *_order(terms)], {t for t in terms if self._is_integer(t)})
         if closed is None:
             return None
-        compared = self._comparisons(closed, own)
+        there = (call("IS NOT NULL", Column(c)) for c in own if c in known)
         seen = (self._own_form(c, closed, own) for c in others)
-        verbatim = [c for c in dict.fromkeys(seen) if c is not None and not _tests_presence(c)]
-        covered = frozenset[str]().union(*map(not_null, (*compared, *verbatim)))
-        there = [call("IS NOT NULL", Column(c)) for c in own if c in known and c not in covered]
-        return (*compared, *there, *verbatim)
+        return tuple(dict.fromkeys([*self._comparisons(closed, own), *there, *(c for c in seen if c is not None)]))
 
     # Reading
 
@@ -118,12 +116,10 @@ class Conditions:
 
     def _with_value(self, condition: Scalar, known: frozenset[str]) -> frozenset[str]:
         match condition:
-            case Call("IS NOT NULL", (arg,)):
-                return not_null(arg)
             case Call("<=>", (left, right)) if self._is_equality(condition, known):
                 return not_null(left) | not_null(right)
             case _:
-                return not_null(condition)
+                return present_if_true(condition)
 
     def _is_equality(self, condition: Call, known: frozenset[str]) -> bool:
         """Whether it is `<=>` with a value that cannot be NULL."""
@@ -294,8 +290,11 @@ class Conditions:
         return alike and equal(bounds, x, y) and bounds[x, y] == NO_MORE
 
 
-def _tests_presence(condition: Scalar) -> bool:
-    return isinstance(condition, Call) and condition.name == "IS NOT NULL" and isinstance(condition.args[0], Column)
+def _briefly(conditions: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
+    """Without IS NOT NULL of a column for which another condition says so."""
+    tests = {call("IS NOT NULL", Column(name)) for c in conditions for name in columns(c)}
+    covered = frozenset[str]().union(*(present_if_true(c) for c in conditions if c not in tests))
+    return tuple(c for c in conditions if c not in tests or not columns(c) <= covered)
 
 
 def _order(terms: Iterable[Term]) -> list[Said]:

@@ -133,11 +133,13 @@ class _Narrowing:
                 # A left row needs no partner; a right row matters if it could take away a left one.
                 of_left, of_right = demand, left.put_into([*on, *demand])
             case "left":
-                of_left = _paired_or_alone(on, demand, right, rel.right)
+                certain, open_ = _split(demand, rel.right)
+                of_left = [*certain, *_paired_or_alone([*on, *open_], right, open_, rel.right)]
                 of_right = left.put_into([*on, *_with_or_without(demand, rel.right)])
             case "full":
-                of_left = _paired_or_alone([*on, *_with_or_without(demand, rel.left)], demand, right, rel.right)
-                of_right = _paired_or_alone([*on, *_with_or_without(demand, rel.right)], demand, left, rel.left)
+                # A row of either side also decides whether its partners stay alone.
+                of_left = _paired_or_alone([*on, *_with_or_without(demand, rel.left)], right, demand, rel.right)
+                of_right = _paired_or_alone([*on, *_with_or_without(demand, rel.right)], left, demand, rel.left)
             case _:
                 assert_never(rel.kind)
         return with_inputs(rel, (self.narrow(rel.left, of_left), self.narrow(rel.right, of_right)))
@@ -211,12 +213,10 @@ def _with_or_without(demand: Demand, side: Relation) -> Demand:
     return [*certain, disjunction((conjunction(open_), conjunction(_padded(open_, side))))] if open_ else certain
 
 
-def _paired_or_alone(pair: Demand, demand: Demand, others: _Rows, other: Relation) -> Demand:
+def _paired_or_alone(pair: Demand, others: _Rows, demand: Demand, other: Relation) -> Demand:
     """What is asked of a row that stays without a partner: it pairs with one of the others, or is wanted alone."""
-    certain, open_ = _split(demand, other)
-    if not open_:
-        return certain
-    return [*certain, disjunction((conjunction(others.put_into([*pair, *open_])), conjunction(_padded(open_, other))))]
+    alone = conjunction(_padded(demand, other))
+    return [disjunction((conjunction(others.put_into(pair)), alone))] if demand else []
 
 
 def _split(demand: Demand, side: Relation) -> tuple[Demand, Demand]:
