@@ -72,15 +72,7 @@ class Conditions:
         Besides bounds it holds conditions as they are written, if they cannot fail or are `present` anyway.
         """
         cases = (self._of_case(case, own, present) for case in alternatives(conditions))
-        found = [case for case in cases if case is not None]
-        if not found:
-            return None
-        common = tuple(c for c in found[0] if all(c in case for case in found))
-        rest = dict.fromkeys(tuple(c for c in case if c not in common) for case in found)
-        fewest = [case for case in rest if not any(set(other) < set(case) for other in rest)]
-        if () in fewest:
-            return _briefly(common)
-        return _briefly((*common, disjunction(conjunction(list(_briefly(case))) for case in fewest)))
+        return any_of([case for case in cases if case is not None])
 
     def _of_case(
         self, case: tuple[Scalar, ...], own: Sequence[str], present: frozenset[Scalar]
@@ -288,6 +280,18 @@ class Conditions:
         """Whether the columns have the same value; 0.0 and -0.0 are equal without being the same."""
         alike = self.types[x.name] == self.types[y.name] and self.types[x.name] not in FLOATING
         return alike and equal(bounds, x, y) and bounds[x, y] == NO_MORE
+
+
+def any_of(cases: Sequence[tuple[Scalar, ...]]) -> tuple[Scalar, ...] | None:
+    """The conditions that hold in every case, and one for what is left of each; None if there is no case."""
+    if not cases:
+        return None
+    common = tuple(c for c in cases[0] if all(c in case for case in cases))
+    rest = dict.fromkeys(tuple(c for c in case if c not in common) for case in cases)
+    fewest = [case for case in rest if not any(set(other) < set(case) for other in rest)]
+    if () in fewest:
+        return _briefly(common)
+    return _briefly((*common, disjunction(conjunction(list(_briefly(case))) for case in fewest)))
 
 
 def _briefly(conditions: tuple[Scalar, ...]) -> tuple[Scalar, ...]:

@@ -31,8 +31,8 @@ from viewkeeper.algebra.relations import (
     names,
     with_inputs,
 )
-from viewkeeper.algebra.restriction import Conditions
-from viewkeeper.algebra.scalars import NULL, TRUE, Column, Scalar, columns, conjunction, conjuncts, substitute
+from viewkeeper.algebra.restriction import Conditions, any_of
+from viewkeeper.algebra.scalars import FALSE, NULL, Column, Scalar, columns, conjunction, conjuncts, substitute
 from viewkeeper.changes.stored import Kept, KeptBag, KeptGroups
 from viewkeeper.errors import InternalError
 
@@ -54,7 +54,8 @@ def rows_that_matter(kept: Kept, *, ansi: bool) -> Mapping[str, Scalar]:
     """For each table the condition that a row must meet to matter at any of the table's mentions."""
     narrowing = _Narrowing(ansi)
     narrowing.narrow(kept.content if isinstance(kept, KeptBag) else kept.input, [])
-    return {table: TRUE if TRUE in said else disjunction(said) for table, said in narrowing.found.items()}
+    matter = {table: any_of(mentions) for table, mentions in narrowing.found.items()}
+    return {table: FALSE if rows is None else conjunction(list(rows)) for table, rows in matter.items()}
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ class _Rows:
 class _Narrowing:
     ansi: bool
     types: dict[str, str] = field(default_factory=dict)  # of the variables made so far
-    found: dict[str, list[Scalar]] = field(default_factory=dict)
+    found: dict[str, list[tuple[Scalar, ...]]] = field(default_factory=dict)  # by table, for each mention
 
     # From above: what is asked of the rows of each operator
 
@@ -114,10 +115,10 @@ class _Narrowing:
         known = Conditions({**self.types, **{f.name: f.type for f in scan.schema}}, self.ansi)
         matters = known.restriction([*present, *demand], own, frozenset(present))
         stored = {c.name: Column(c.source) for c in scan.columns}
-        said = self.found.setdefault(scan.table, [])
+        mentions = self.found.setdefault(scan.table, [])
         if matters is None:
             return empty(rel.schema)
-        said.append(substitute(conjunction(list(matters)), stored))
+        mentions.append(tuple(substitute(c, stored) for c in matters))
         already = known.restriction(present, own, frozenset(present)) or ()
         more = [c for c in matters if c not in already]
         return Filter(rel, conjunction(more)) if more else rel
