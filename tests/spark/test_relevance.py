@@ -51,3 +51,21 @@ def test_changes_that_cannot_matter_move_the_covered_versions_only(wh: Warehouse
     )
     assert {r.strategy for r in wh.refresh()} == {"incremental"}
     assert_right(wh, *VIEWS)
+
+
+def test_constants_padded_for_a_char_are_not_put_to_a_string(wh: Warehouse) -> None:
+    run(
+        wh,
+        "CREATE TABLE codes (code CHAR(5)) USING DELTA",
+        "CREATE TABLE names (code STRING, name STRING) USING DELTA",
+        "INSERT INTO codes VALUES ('ab'), ('cd')",
+        "INSERT INTO names VALUES ('ab', 'short'), ('cd   ', 'other')",
+    )
+    query = (
+        "SELECT name FROM names JOIN codes ON names.code = codes.code WHERE codes.code = 'ab' OR codes.code IN ('x')"
+    )
+    assert wh.sql(f"CREATE MATERIALIZED VIEW padded REFRESH POLICY INCREMENTAL STRICT AS {query}").incremental
+    run(wh, "INSERT INTO names VALUES ('ab   ', 'padded')")
+    wh.refresh()
+    assert_right(wh, "padded")
+    assert wh.spark.table("padded").count() == 1
