@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from itertools import combinations, product
+from pathlib import Path
 from typing import get_args
 
 import pytest
 from fake_catalog import FakeCatalog
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from warehouses import add_rows, make_table, make_view
 
+from viewkeeper import Settings
 from viewkeeper.algebra.display import show, show_condition, show_scalar
 from viewkeeper.algebra.relations import (
     Aggregate,
@@ -32,9 +35,12 @@ from viewkeeper.changes.refresh import maintenance
 from viewkeeper.changes.relevance import narrowed, rows_that_matter
 from viewkeeper.changes.stored import KeptBag, stored_form
 from viewkeeper.changes.weights import before
+from viewkeeper.overview import explain
 from viewkeeper.sql.bind import Bound, bind
 from viewkeeper.sql.catalog import DeltaTable
 from viewkeeper.sql.parse import parse_query
+from viewkeeper.store.registry import Registry
+from viewkeeper.store.tables import FolderTables
 from viewkeeper.testing.bags import Tables, TableStates, difference, evaluate, signed
 from viewkeeper.testing.histories import SCHEMAS, History
 from viewkeeper.testing.strategies import changing_relations, changing_views
@@ -408,3 +414,21 @@ def test_groups_are_kept_even_if_readers_do_not_see_them() -> None:
     kept = stored_form(grouped, "v").kept
     assert narrowed(kept, ansi=True) == kept
     assert rows_that_matter(kept, ansi=True) == {"r": TRUE}
+
+
+def test_explain_shows_them_for_each_source(tmp_path: Path) -> None:
+    make_table(tmp_path, "sales")
+    view = make_view(
+        tmp_path, "CREATE MATERIALIZED VIEW v AS SELECT id FROM sales WHERE day BETWEEN 3 AND 5 AND price < 9"
+    )
+    always = make_view(tmp_path, "CREATE MATERIALIZED VIEW w AS SELECT id FROM sales")
+    never = make_view(tmp_path, "CREATE MATERIALIZED VIEW x AS SELECT id FROM sales WHERE day < 1 AND day > 1")
+    registry = Registry(FolderTables(tmp_path))
+    shown = [explain(v, registry, Settings()).sections["Rows that matter"] for v in (view, always, never)]
+    assert shown == [
+        "sales: day >= 3 AND day <= 5 AND price <= 8",
+        "sales: all",
+        "sales: none, its conditions contradict each other",
+    ]
+    add_rows(tmp_path, "sales", 1)
+    assert "the changes do not reach it" in explain(never, registry, Settings()).sections["Now"]
