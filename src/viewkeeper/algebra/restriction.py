@@ -78,7 +78,8 @@ class Conditions:
         self, case: tuple[Scalar, ...], own: Sequence[str], present: frozenset[Scalar]
     ) -> tuple[Scalar, ...] | None:
         known = self._never_null(case)
-        if any(c == call("IS NULL", Column(name)) for c in case for name in known):
+        missing = (c.args[0] for c in case if isinstance(c, Call) and c.name == "IS NULL")
+        if any(isinstance(arg, Column) and arg.name in known for arg in missing):
             return None
         said: list[Said] = []
         others: list[Scalar] = []
@@ -87,7 +88,7 @@ class Conditions:
             said += bounds
             if not bounds and (condition in present or self.kind(condition) == "boolean"):
                 others.append(condition)
-        terms = {term for x, y, _ in said for term in (x, y)}
+        terms = dict.fromkeys(term for x, y, _ in said for term in (x, y))
         closed = closure([*said, *_order(terms)], {t for t in terms if self._is_integer(t)})
         if closed is None:
             return None
