@@ -29,7 +29,7 @@ from viewkeeper.algebra.aggregates import (
     WIDEST_WEIGHTED_DECIMAL,
     why_not_additive,
 )
-from viewkeeper.algebra.display import show
+from viewkeeper.algebra.display import show, show_condition
 from viewkeeper.algebra.node import walk
 from viewkeeper.algebra.orders import without_ties
 from viewkeeper.algebra.pivots import without_pivots
@@ -57,6 +57,7 @@ from viewkeeper.algebra.relations import Window as Windowed
 from viewkeeper.algebra.scalars import Cast, Column, Scalar
 from viewkeeper.changes import propagate, refresh
 from viewkeeper.changes.refresh import Maintenance, MergeBag, MergeGroups, MergeTop, maintenance
+from viewkeeper.changes.relevance import rows_that_matter
 from viewkeeper.changes.stored import KeptGroups, StoredForm, stored_form, why_not_maintainable
 from viewkeeper.changes.weights import ChangeKind
 from viewkeeper.errors import SqlError
@@ -892,6 +893,26 @@ def figure_6_order() -> tuple[str, ...]:
     return min_work(figure_6()).order
 
 
+def relevant_rows() -> str:
+    """The rows that matter to three views."""
+    views = {
+        "SELECT sales.id, city FROM sales JOIN stores ON store = stores.id\n"
+        "WHERE day >= DATE '2024-01-01' AND stores.id < 10": ("id", "city"),
+        "SELECT id, city FROM stores\n"
+        "WHERE id > 5 AND NOT EXISTS (SELECT 1 FROM sales WHERE store = stores.id AND price < 1)": ("id", "city"),
+        "SELECT a.id, b.id AS following FROM sales a JOIN sales b ON b.id = a.id + 1\n"
+        "WHERE a.id > 100 AND b.note = 'returned'": ("id", "following"),
+    }
+    shown = []
+    for query, output in views.items():
+        definition = reading(query, output)
+        assert not isinstance(definition, Reason), definition
+        found = rows_that_matter(stored_form(definition, "__vk_v").kept, ansi=True)
+        rows = "\n".join(f"{table}: {show_condition(condition)}" for table, condition in found.items())
+        shown += [_sql(query), fenced("text", rows)]
+    return "\n\n".join(shown)
+
+
 PICTURES: dict[str, Callable[[], str]] = {
     "greedy": lambda: chosen(joins(), Budget(space=9.0), Greedy()),
     "greedy-interchange": lambda: chosen(middle_view(), Budget(space=2.0), GreedyInterchange()),
@@ -910,6 +931,7 @@ PICTURES: dict[str, Callable[[], str]] = {
         "mermaid", gantt(schedule(tpcd("Q3", "Q5"), with_versions(tpcd("Q3", "Q5")), 3), "Q3 and Q5 on three workers")
     ),
     "window": too_short,
+    "relevance": relevant_rows,
     "search": lambda: fenced("text", "\n".join(map(str, best_one_way(figure_6()).strategy))),
 }
 

@@ -7,16 +7,18 @@ from datetime import UTC, datetime
 from typing import assert_never
 
 from viewkeeper.algebra.clock import CLOCK
-from viewkeeper.algebra.display import show
+from viewkeeper.algebra.display import show, show_condition
 from viewkeeper.algebra.node import walk
 from viewkeeper.algebra.relations import Scan
+from viewkeeper.algebra.scalars import FALSE, TRUE, Scalar
 from viewkeeper.changes.refresh import MergeBag, MergeTop, maintenance
+from viewkeeper.changes.relevance import rows_that_matter
 from viewkeeper.changes.stored import KeptBag, KeptGroups, KeptTop
 from viewkeeper.errors import SourceError, ViewkeeperError
 from viewkeeper.planner.build import plan_view
 from viewkeeper.planner.plan import Maintain, Nothing, Recompute, Refuse, Step, strategy
 from viewkeeper.reports import Explanation, HistoryEntry, HistoryReport, PlannedStep, StatusReport, ViewStatus
-from viewkeeper.runtime.forms import form_of, public_relation
+from viewkeeper.runtime.forms import form_of, is_ansi, maintained, public_relation
 from viewkeeper.runtime.look import Look, Versions, clock_moments, is_later, look
 from viewkeeper.settings import Settings
 from viewkeeper.sql.clock import clock_functions
@@ -205,20 +207,35 @@ def _kept_text(view: View) -> str:
 
 def _change_sections(view: View, registry: Registry) -> dict[str, str]:
     """The change of the view if every source had changed, between the covered and the current versions."""
-    form = form_of(view)
-    assert form is not None and view.definition is not None
+    kept = maintained(view)
+    assert kept is not None and view.definition is not None
     tables = {n.table for n in walk(view.definition) if isinstance(n, Scan)}
     clock = {CLOCK} if clock_functions(view.query) else set()
-    change = maintenance(form.kept, dict.fromkeys(tables | clock, "any"))
+    change = maintenance(kept, dict.fromkeys(tables | clock, "any"))
     pins = {t: _example_pin(view, t, registry) for t in tables}
     by_weight = isinstance(change.merge, MergeBag | MergeTop)
     merge = "rows of weight +n come, of weight −n go" if by_weight else "merged by key"
     notes = "\n".join(map(str, change.reasons))
     return {
+        "Rows that matter": _relevance_text(view),
         "Change (if every source changed)": show(change.change) + (f"\n{notes}" if notes else ""),
         "Installed": merge,
         "SQL of the change": unparse(change.change, PinnedLeaves(pins)),
     }
+
+
+def _relevance_text(view: View) -> str:
+    """For each source what a row must meet to matter."""
+    form = form_of(view)
+    assert form is not None
+    found = rows_that_matter(form.kept, ansi=is_ansi(view))
+    return "\n".join(f"{_source_name(view, table)}: {_matters(rows)}" for table, rows in found.items())
+
+
+def _matters(rows: Scalar) -> str:
+    if rows == FALSE:
+        return "none, its conditions contradict each other"
+    return "all" if rows == TRUE else show_condition(rows)
 
 
 def _example_pin(view: View, table: str, registry: Registry) -> Pin:

@@ -24,7 +24,7 @@ from viewkeeper.algebra.relations import (
     Window,
     inputs,
 )
-from viewkeeper.algebra.scalars import Call, Cast, Clock, Column, Literal, Outer, Scalar, Subquery, Verbatim
+from viewkeeper.algebra.scalars import Call, Cast, Clock, Column, Literal, Outer, Scalar, Subquery, Verbatim, conjuncts
 
 INFIX = frozenset("+ - * / % = <> < <= > >= <=> AND OR || & | ^ DIV LIKE ILIKE RLIKE".split())
 
@@ -56,6 +56,27 @@ def show_scalar(scalar: Scalar) -> str:
             return f"{tested}{kind if kind == 'exists' else ''}({' '.join(show(rel).split())})"
         case _:
             assert_never(scalar)
+
+
+def show_condition(condition: Scalar) -> str:
+    """The terms of an AND one after the other, without parentheses around each but where they are needed."""
+    terms = conjuncts(condition)
+    return " AND ".join(
+        show_scalar(term)
+        if len(terms) > 1 and isinstance(term, Call) and term.name == "OR"
+        else _bare(show_scalar(term))
+        for term in terms
+    )
+
+
+def _bare(text: str) -> str:
+    """The text without parentheses around all of it."""
+    depth = 0
+    for at, sign in enumerate(text):
+        depth += (sign == "(") - (sign == ")")
+        if depth == 0 and at < len(text) - 1:
+            return text
+    return text[1:-1] if text.startswith("(") else text
 
 
 def show_measure(measure: Measure) -> str:

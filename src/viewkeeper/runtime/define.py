@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StructField, StructType
 
 from viewkeeper.algebra.orders import without_ties
 from viewkeeper.algebra.pivots import without_pivots
@@ -60,7 +60,8 @@ class SourceCatalog:
         view = self.registry.find(name)
         if view is not None:
             return KeptView(name, public_relation(view), view.columns)
-        columns = schema_columns(self.session.table(canonical(parts)).schema)
+        schema = self.session.table(canonical(parts)).schema
+        columns = tuple((f.name, _stored_type(f)) for f in schema.fields)
         if tables.has_delta(name):
             return DeltaTable(name, columns)
         return Unmaintainable(name, self._why_not(canonical(parts)), columns)
@@ -73,6 +74,12 @@ class SourceCatalog:
         if kind in ("VIEW", "TEMPORARY"):
             return "the text of this view cannot be read"
         return "not a Delta table, so there is no history of its changes"
+
+
+def _stored_type(column: StructField) -> str:
+    """The type of a table's column. Spark calls CHAR a string, but pads the constants it is compared with."""
+    declared = str(column.metadata.get("__CHAR_VARCHAR_TYPE_STRING", ""))
+    return declared if declared.startswith("char(") else column.dataType.simpleString()
 
 
 def define(statement: CreateView, expanded: Expanded, session: SparkSession, registry: Registry) -> View:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from viewkeeper.algebra.relations import Relation, Scan, ScanColumn
-from viewkeeper.changes.stored import StoredForm, storable_names, stored_form
+from viewkeeper.changes.relevance import narrowed
+from viewkeeper.changes.stored import Kept, StoredForm, storable_names, stored_form
 from viewkeeper.errors import InternalError
 from viewkeeper.sql.clock import at_moment
 from viewkeeper.sql.unparse import quote, unparse
@@ -18,6 +19,17 @@ FindView = Callable[[str], View | None]
 def form_of(view: View) -> StoredForm | None:
     """How the view is kept, if its definition was read."""
     return stored_form(view.definition, view.backing) if view.definition is not None else None
+
+
+def maintained(view: View) -> Kept | None:
+    """What the view keeps, read from only those rows of its tables that can matter to it."""
+    form = form_of(view)
+    return narrowed(form.kept, ansi=is_ansi(view)) if form is not None else None
+
+
+def is_ansi(view: View) -> bool:
+    """Whether integers that overflow are an error in the view's query, as they are unless somebody chose otherwise."""
+    return view.settings.get("spark.sql.ansi.enabled") == "true"
 
 
 def public_relation(view: View) -> Relation:

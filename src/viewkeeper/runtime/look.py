@@ -16,7 +16,7 @@ from viewkeeper.changes.weights import ChangeKind
 from viewkeeper.errors import SourceError
 from viewkeeper.planner.build import Situation
 from viewkeeper.planner.cost import Sizes
-from viewkeeper.runtime.forms import form_of
+from viewkeeper.runtime.forms import maintained
 from viewkeeper.sql.clock import clock_functions
 from viewkeeper.store.changes import Feed, Files, SourceChange, Unchanged, Unreadable, changes_between
 from viewkeeper.store.leaves import Pin, PinnedLeaves
@@ -96,7 +96,7 @@ def look(view: View, registry: Registry, versions: Versions, expected: Mapping[s
     situation = Situation(
         view=view.name,
         policy=view.policy,
-        kept=form.kept if (form := form_of(view)) else None,
+        kept=maintained(view),
         rows=_rows(own),
         sizes=sizes,
         changed=changed,
