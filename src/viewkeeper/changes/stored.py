@@ -40,6 +40,7 @@ from viewkeeper.algebra.types import (
 )
 
 COUNT = "__vk_count"
+WIDE_INTEGER = "decimal(19,0)"  # as which an average adds up integers
 _COUNT_DIGITS = 13  # a group of ten million million rows is past anything
 
 # Window functions whose floating-point results are the same in every computation.
@@ -255,8 +256,8 @@ class _StateBuilder:
         counter = self._count_behind(measure)
         column = Column(measure.args[0])
         if argument in INTEGRAL:
-            wide: Scalar = Cast(column, "decimal(19,0)")
-            wide_type = "decimal(19,0)"
+            wide: Scalar = Cast(column, WIDE_INTEGER)
+            wide_type = WIDE_INTEGER
         else:
             wide, wide_type = column, argument
         parts = decimal_parts(wide_type) or (19, 0)
