@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from viewkeeper import overview
+from viewkeeper.algebra.reasons import Reason
 from viewkeeper.errors import (
     ConflictError,
     DependentsError,
@@ -34,6 +35,7 @@ from viewkeeper.reports import (
     StatusReport,
 )
 from viewkeeper.runtime.look import Expected, Look, Versions, look
+from viewkeeper.runtime.takeover import told
 from viewkeeper.settings import Settings
 from viewkeeper.sql.statements import (
     CreateView,
@@ -71,7 +73,7 @@ class Warehouse:
         self.registry = Registry(tables)
         self.starting: Callable[[], AbstractContextManager[object]] = nullcontext  # around the start of Spark
         self._spark = spark
-        self._shown: dict[str, str] = {}
+        self._shown: dict[str, View] = {}
 
     @classmethod
     def local(cls, path: str | Path, settings: Settings | None = None, *, create: bool = True) -> Warehouse:
@@ -174,7 +176,7 @@ class Warehouse:
             )
         view = self._define(statement)
         notes = self._policy_warnings(view)
-        self._fill(view, replace=existing is not None)
+        content = self._fill(view, existing)
         for dependent in dependents:
             if dependent.name not in leave:
                 self._rebuild(dependent)
@@ -186,6 +188,7 @@ class Warehouse:
             time.monotonic() - started,
             "replaced" if existing else "created",
             notes,
+            content,
         )
 
     def drop(self, name: tuple[str, ...] | str, *, if_exists: bool = False, cascade: bool = False) -> Done:
@@ -389,9 +392,21 @@ class Warehouse:
         if existing is None and self.spark.catalog.tableExists(name):
             raise NameTakenError(f"there is a table or view {name} already", hint="choose another name, or drop it")
 
-    def _fill(self, view: View, *, replace: bool) -> None:
-        self._creator().fill(view, replace=replace)
-        self._shown[view.name] = view.id
+    def _fill(self, view: View, existing: View | None) -> str:
+        """Make the view, and say what became of the rows of one that it replaces."""
+        if existing is None:
+            self._creator().fill(view)
+            self._shown[view.name] = view
+            return ""
+        made, found = self._creator().replace(view, existing)
+        self._shown[made.name] = made
+        if isinstance(found, Reason):
+            return told(found)
+        # What is kept shows the versions it has shown; a view that was just created is up to date.
+        record, error = self._refresh_one(made, self._pinned([made]), {}, _silent, forced=False)
+        if error is not None:
+            raise error
+        return told(found) + (f"; then {record.strategy} refresh" if record.strategy != "none" else "")
 
     def _rebuild(self, view: View) -> None:
         """Create a view again from its own text, since one that it reads was replaced."""
@@ -406,7 +421,9 @@ class Warehouse:
             policy=view.policy,
         )
         try:
-            self._fill(self._define(statement), replace=True)
+            rebuilt = self._define(statement)
+            self._creator().fill(rebuilt, "rebuilt: a view that it reads was replaced", replace=True)
+            self._shown[view.name] = rebuilt
         except SqlError as error:
             raise DependentsError(
                 f"{view.name} no longer fits the view it reads: {error.message}",
@@ -442,9 +459,9 @@ class Warehouse:
         creator = self._creator()
         views = self.registry.views()
         for view in views.values():
-            if self._shown.get(view.name) != view.id:
+            if self._shown.get(view.name) != view:
                 creator.show(view)
-                self._shown[view.name] = view.id
+                self._shown[view.name] = view
         for gone in set(self._shown) - set(views):
             self.spark.sql(f"DROP VIEW IF EXISTS {gone}")
             del self._shown[gone]

@@ -10,7 +10,6 @@ import duckdb
 import pytest
 from fake_catalog import FakeCatalog
 from hypothesis import event, given
-from hypothesis import strategies as st
 
 from viewkeeper.algebra.normalize import collapse, prune
 from viewkeeper.algebra.orders import without_ties
@@ -191,8 +190,8 @@ def test_kept_from_what_is_there(connection: duckdb.DuckDBPyConnection, was: str
     ("was", "wanted", "why"),
     [
         ("SELECT a FROM r", "SELECT a FROM t", "other tables"),
-        ("SELECT a FROM r", "SELECT a, s FROM r", "s: s was not read before"),
-        ("SELECT a FROM r WHERE s = 'a'", "SELECT a, s FROM r WHERE s = 'a'", "s: s is not kept by itself"),
+        ("SELECT a FROM r", "SELECT a, s FROM r", "s: column s was not read before"),
+        ("SELECT a FROM r WHERE s = 'a'", "SELECT a, s FROM r WHERE s = 'a'", "s: column s is not kept by itself"),
         ("SELECT a FROM r WHERE b > 1", "SELECT a FROM r", "filter (b > 1): the rows that it dropped are not kept"),
         ("SELECT a FROM r WHERE b > 1", "SELECT a FROM r WHERE b > 2", "the rows that it dropped"),
         ("SELECT a FROM r", "SELECT r.a FROM r JOIN t ON r.a = t.a", "other tables"),
@@ -210,7 +209,7 @@ def test_kept_from_what_is_there(connection: duckdb.DuckDBPyConnection, was: str
         (
             "SELECT a, sum(b) AS n FROM r GROUP BY a",
             "SELECT a, sum(b) AS n FROM r WHERE b > 0 GROUP BY a",
-            "(b > 0): b is not kept by itself",
+            "(b > 0): column b is not kept by itself",
         ),
         ("SELECT sum(a) AS n FROM r", "SELECT sum(a) AS n FROM r WHERE 1 > 2", "the one kept group"),
     ],
@@ -248,4 +247,4 @@ def test_groups_that_hold_different_values_are_not_filtered(key: str) -> None:
 
 def test_a_column_of_another_type_is_not_the_same() -> None:
     found = adopted(summed("sum", "int", "bigint"), summed("sum", "bigint", "bigint"))
-    assert isinstance(found, Reason) and "n was not read before" in str(found)
+    assert isinstance(found, Reason) and "column n was not read before" in str(found)

@@ -117,7 +117,7 @@ def _in_terms_of(old: Flat, new: Flat) -> Flat:
     for value in (*new.terms, *new.items.values()):
         unknown = own_columns(value) - set(by)
         if unknown:
-            raise _CannotAdoptError(_shown(value), f"{_plain(min(unknown))} was not read before")
+            raise _CannotAdoptError(_shown(value), f"column {_plain(min(unknown))} was not read before")
     items = {name: substitute(value, by) for name, value in new.items.items()}
     return Flat(old.leaves, tuple(substitute(t, by) for t in new.terms), items)
 
@@ -140,7 +140,7 @@ def _made_of(kept: Mapping[Scalar, Column], value: Scalar) -> Scalar:
     made = rebuild(value, kept.get)
     missing = own_columns(made) - {c.name for c in kept.values()}
     if missing:
-        raise _CannotAdoptError(_shown(value), f"{_plain(min(missing))} is not kept by itself")
+        raise _CannotAdoptError(_shown(value), f"column {_plain(min(missing))} is not kept by itself")
     return made
 
 
