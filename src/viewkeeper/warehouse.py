@@ -21,7 +21,7 @@ from viewkeeper.errors import (
     ViewkeeperError,
 )
 from viewkeeper.planner.build import plan_view, recompute_cost
-from viewkeeper.planner.plan import Nothing, Outcome, Recompute, predicted_seconds, strategy
+from viewkeeper.planner.plan import Nothing, Outcome, Recompute, predicted_seconds
 from viewkeeper.reports import (
     Audit,
     AuditReport,
@@ -34,7 +34,7 @@ from viewkeeper.reports import (
     RefreshReport,
     StatusReport,
 )
-from viewkeeper.runtime.look import Expected, Look, Versions, look
+from viewkeeper.runtime.look import Look, Versions, look
 from viewkeeper.runtime.takeover import told
 from viewkeeper.settings import Settings
 from viewkeeper.sql.statements import (
@@ -48,6 +48,7 @@ from viewkeeper.sql.statements import (
     SparkStatement,
     parse_statement,
 )
+from viewkeeper.stages import explain_stage
 from viewkeeper.store.names import split
 from viewkeeper.store.registry import Registry, in_order
 from viewkeeper.store.tables import FolderTables, Tables
@@ -236,21 +237,15 @@ class Warehouse:
     def plan(self, *names: str) -> PlanReport:
         """What `refresh` would do, why, and its predicted cost; nothing is touched, no Spark is started."""
         views = self._chosen(names)
-        versions = self._pinned(views)
-        expected: dict[str, Expected] = {}
-        steps = []
-        for view in views:
-            seen = look(view, self.registry, versions, expected)
-            step = plan_view(seen.situation, self.settings)
-            if strategy(step) != "none":
-                rows = sum(s.change_rows for s in seen.situation.sizes.values())
-                expected[view.backing] = Expected(2 * seen.situation.rows if isinstance(step, Recompute) else rows)
-            steps.append(overview.planned(step, seen))
-        return PlanReport(tuple(steps))
+        found = overview.steps(views, self.registry, self._pinned(views), self.settings)
+        return PlanReport(tuple(overview.planned(step, seen) for seen, step in found))
 
-    def explain(self, name: str) -> Explanation:
-        """How a view is kept and why: its algebra, its change rules, the SQL they make, what a refresh would do."""
-        return overview.explain(self.registry.get(split(name)), self.registry, self.settings)
+    def explain(self, name: str, stage: str | None = None) -> Explanation:
+        """How a view is kept and why, or one stage of its path: parsed, bound, normalized, changes, plan or sql."""
+        view = self.registry.get(split(name))
+        if stage is None:
+            return overview.explain(view, self.registry, self.settings)
+        return explain_stage(view, stage, self.registry, self.settings)
 
     def status(self) -> StatusReport:
         """All views against their sources, from the logs alone."""
