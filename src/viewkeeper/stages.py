@@ -16,7 +16,7 @@ from viewkeeper.changes.weights import Changed
 from viewkeeper.errors import SqlError, ViewkeeperError
 from viewkeeper.overview import change_sql, installed_text, kept_text, planned, steps
 from viewkeeper.planner.cost import Cost
-from viewkeeper.planner.plan import Maintain, Nothing, Recompute, Refuse, Step
+from viewkeeper.planner.plan import Maintain, Nothing, Recompute, Refuse, Step, strategy
 from viewkeeper.reports import Explanation
 from viewkeeper.runtime import install
 from viewkeeper.runtime.forms import content_query, form_of, public_relation
@@ -49,11 +49,13 @@ def _sections(view: View, stage: Stage, registry: Registry, settings: Settings) 
         case "normalized":
             return _normalized(view)
         case "changes":
-            return _changes(view, *_now(view, registry, settings))
+            return _changes(view, *_now(view, registry, settings)[-1])
         case "plan":
-            return _plan(*_now(view, registry, settings))
+            *first, now = _now(view, registry, settings)
+            return {**_before(first), **_plan(*now)}
         case "sql":
-            return _sql(*_now(view, registry, settings), registry)
+            *first, now = _now(view, registry, settings)
+            return {**_before(first), **_sql(*now, registry)}
         case _:
             assert_never(stage)
 
@@ -126,10 +128,15 @@ def _rule_text(applied: Applied) -> str:
 # The plan
 
 
-def _now(view: View, registry: Registry, settings: Settings) -> tuple[Look, Step]:
-    """What a refresh would find and do, after the views that this one reads."""
-    *_, last = steps(registry.with_sources([view]), registry, Versions(registry), settings)
-    return last
+def _now(view: View, registry: Registry, settings: Settings) -> list[tuple[Look, Step]]:
+    """What a refresh would find and do: for the views that this one reads, then for itself."""
+    return list(steps(registry.with_sources([view]), registry, Versions(registry), settings))
+
+
+def _before(first: list[tuple[Look, Step]]) -> Sections:
+    """The views that would be refreshed before this one, and so be at later versions than can be shown."""
+    done = [seen.view.name for seen, step in first if strategy(step) != "none"]
+    return {"First": f"refresh of {', '.join(done)}; how much that changes is an estimate"} if done else {}
 
 
 def _plan(seen: Look, step: Step) -> Sections:

@@ -35,7 +35,7 @@ from viewkeeper.reports import (
     StatusReport,
 )
 from viewkeeper.runtime.look import Look, Versions, look
-from viewkeeper.runtime.takeover import told
+from viewkeeper.runtime.takeover import takeover, told
 from viewkeeper.settings import Settings
 from viewkeeper.sql.statements import (
     CreateView,
@@ -143,7 +143,7 @@ class Warehouse:
             case DescribeView(name):
                 return overview.describe(self.registry.get(name), self.registry)
             case ExplainCreate(create):
-                return overview.explain(self._define(create), self.registry, self.settings, kept=False)
+                return self._explain_create(create)
             case ExplainRefresh(name):
                 return self.explain(".".join(name))
             case SparkStatement(query):
@@ -367,6 +367,17 @@ class Warehouse:
         session.catalog.setCurrentCatalog(spark.catalog.currentCatalog())
         session.catalog.setCurrentDatabase(spark.catalog.currentDatabase())
         return define(statement, session, self.registry)
+
+    def _explain_create(self, statement: CreateView) -> Explanation:
+        view = self._define(statement)
+        found = overview.explain(view, self.registry, self.settings, kept=False)
+        existing = self.registry.find(view.name)
+        if existing is None:
+            return found
+        replacing = told(takeover(existing, view, self.registry))
+        return Explanation(
+            view.name, {**found.sections, "In place of the view that is there": f"its rows would be {replacing}"}
+        )
 
     def _policy_warnings(self, view: View) -> tuple[str, ...]:
         if view.reason is None or view.policy in ("AUTO", "FULL"):
