@@ -330,6 +330,7 @@ class Warehouse:
             progress(view.name, event)
 
         for tries_left in range(self.settings.retries, -1, -1):
+            view = self.registry.current(view) or view  # another process may have replaced it
             seen = look(view, self.registry, versions)
             step = plan_view(seen.situation, self.settings)
             if forced:
@@ -412,7 +413,7 @@ class Warehouse:
         record, error = self._refresh_one(made, self._pinned([made]), {}, _silent, forced=False)
         if error is not None:
             raise error
-        return told(found) + (f"; then {record.strategy} refresh" if record.strategy != "none" else "")
+        return told(found) + (f", then refreshed ({record.strategy})" if record.strategy != "none" else "")
 
     def _rebuild(self, view: View) -> None:
         """Create a view again from its own text, since one that it reads was replaced."""
@@ -453,12 +454,13 @@ class Warehouse:
             self._show_all()
 
     def _show_missing(self, views: list[View]) -> None:
-        """In a lasting catalog: name a view again whose CREATE was killed before it could."""
+        """In a lasting catalog: show a view whose CREATE was killed before it could."""
         if self._spark is None or isinstance(self.tables, FolderTables):
             return
+        creator = self._creator()
         for view in views:
-            if not self._spark.catalog.tableExists(view.name):
-                self._creator().show(view)
+            if not creator.is_shown(view):
+                creator.show(view)
 
     def _show_all(self) -> None:
         """Spark's local catalog forgets views with the process: tell it of each."""

@@ -44,7 +44,7 @@ def test_what_is_kept_covers_what_it_has_covered(registry: Registry, tmp_path_fa
     found = takeover(old(registry), new(tmp_path_factory, f"{DAILY} HAVING sum(price) > 3"), registry)
     assert isinstance(found, Takeover) and found.in_place
     assert found.covers == {"sales": Covered("id-sales", 0)}, "the table is at version 1 by now"
-    assert found.standing.version == 0 and told(found) == "kept from what was there: its rows stay as they are"
+    assert found.standing.version == 0 and told(found) == "kept from what was there: unchanged"
 
 
 def test_another_layout_is_written_again(registry: Registry, tmp_path_factory: pytest.TempPathFactory) -> None:

@@ -16,6 +16,7 @@ from viewkeeper.errors import (
     SqlError,
     UnknownViewError,
 )
+from viewkeeper.runtime.execute import Executor
 
 pytestmark = pytest.mark.spark
 
@@ -217,12 +218,12 @@ def test_a_replaced_view_is_kept_from_what_was_there_where_that_is_exact(sales: 
     for statement, content, install in (
         (
             f"{rows_of} day, kind FROM sales WHERE price > 0 AND kind = 'a'",
-            "kept from what was there: its rows are filtered",
+            "kept from what was there: filtered",
             "create",
         ),
         (
             f"{rows_of} day, upper(kind) AS k FROM sales WHERE kind = 'a' AND price > 0",
-            "kept from what was there: its rows get",
+            "kept from what was there: with other columns",
             "create",
         ),
         (
@@ -232,12 +233,12 @@ def test_a_replaced_view_is_kept_from_what_was_there_where_that_is_exact(sales: 
         ),
         (
             f"{daily} day AS d, avg(price) AS mean FROM sales GROUP BY day",
-            "kept from what was there: its rows get",
+            "kept from what was there: with other columns",
             "create",
         ),
         (
             f"{daily} day AS d, avg(price) AS mean FROM sales GROUP BY day HAVING avg(price) > 1",
-            "kept from what was there: its rows stay",
+            "kept from what was there: unchanged",
             "",
         ),
         (
@@ -275,7 +276,7 @@ def test_a_changed_policy_or_comment_writes_no_data(sales: Warehouse) -> None:
     assert replaced.policy == "FULL" and replaced.comment == "n" and replaced.id == view.id
     assert sales.registry.log(view).version() == 1 and sales.registry.log(view).snapshot().files == files
     assert [e.reason for e in sales.history("daily")] == [
-        "replaced, kept from what was there: its rows stay as they are",
+        "replaced, kept from what was there: unchanged",
         "created",
     ]
     sales.sql(f"CREATE OR REPLACE MATERIALIZED VIEW daily CLUSTER BY (day) AS {query}")
@@ -287,7 +288,7 @@ def test_nothing_is_kept_of_a_view_that_cannot_be_trusted(sales: Warehouse) -> N
     query = "SELECT day, sum(price) AS n FROM sales GROUP BY day"
     sales.sql(f"CREATE MATERIALIZED VIEW daily AS {query}")
     explained = sales.sql(f"EXPLAIN CREATE OR REPLACE MATERIALIZED VIEW daily AS {query}")
-    assert "its rows would be kept from what was there: its rows stay as they are" in str(explained)
+    assert "its rows would be kept from what was there: unchanged" in str(explained)
     sales.spark.sql("UPDATE __vk_daily SET n = 0")
     assert "something else wrote into it" in sales.sql(f"CREATE OR REPLACE MATERIALIZED VIEW daily AS {query}").content
     assert_right(sales, "daily")
@@ -295,3 +296,22 @@ def test_nothing_is_kept_of_a_view_that_cannot_be_trusted(sales: Warehouse) -> N
     replaced = sales.sql(f"CREATE OR REPLACE MATERIALIZED VIEW daily AS {query}")
     sales.spark.conf.set("spark.sql.session.timeZone", "UTC")
     assert replaced.content == "rebuilt: spark.sql.session.timeZone: it was UTC, now Asia/Tokyo"
+
+
+def test_a_view_that_is_replaced_while_it_is_refreshed(sales: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The change of the old definition is not installed into the new one."""
+    create = (
+        "CREATE OR REPLACE MATERIALIZED VIEW daily REFRESH POLICY INCREMENTAL AS SELECT day, sum(price) AS n FROM sales"
+    )
+    run(sales, f"{create} GROUP BY day", "INSERT INTO sales VALUES (DATE'2024-01-02', 5, 'a'), (NULL, 2, 'b')")
+    install = Executor.install
+
+    def late(self: Executor, *args: object, **kwargs: object) -> object:
+        monkeypatch.setattr(Executor, "install", install)
+        sales.sql(f"{create} WHERE day > DATE'2024-01-01' GROUP BY day")
+        return self.install(*args, **kwargs)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Executor, "install", late)
+    sales.refresh("daily")
+    assert_right(sales, "daily")
+    assert sales.audit("daily").equal and len(sales.history("daily")) == 2

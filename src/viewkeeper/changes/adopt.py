@@ -64,16 +64,16 @@ def adopt(was: Kept, wanted: Kept, backing: str) -> Relation | Reason:
 
 
 def describe_adoption(adopted: Relation) -> str:
-    """In a few words, what becomes of the old table."""
+    """In a few words, what becomes of the rows of the old table."""
     match adopted:
         case Aggregate():
-            return "its rows are grouped"
+            return "grouped"
         case Project(Filter(_, predicate)):
-            return f"its rows are filtered by {show_scalar(predicate)}"
+            return f"filtered by {show_scalar(predicate)}"
         case Project():
-            return "its rows get other columns"
+            return "with other columns"
         case _:
-            return "its rows stay as they are"
+            return "unchanged"
 
 
 def _kept_rows(kept: Kept) -> Relation:

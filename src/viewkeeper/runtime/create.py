@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 import time
@@ -31,6 +32,8 @@ from viewkeeper.store.changes import Unchanged
 from viewkeeper.store.leaves import Pin, PinnedLeaves
 from viewkeeper.store.registry import Registry
 from viewkeeper.store.views import COVERS_PROPERTY, VIEW_PROPERTY, Covered, Covers, RefreshNote, View
+
+_SHOWS = "viewkeeper.shows"  # a property of the Spark view: of which definition it is
 
 
 @dataclass(frozen=True)
@@ -129,8 +132,16 @@ class Creator:
         )
         comment = f" COMMENT {string_literal(view.comment)}" if view.comment else ""
         session = self._executor.session(view, {})
-        text = unparse(public_relation(view))
-        session.sql(f"CREATE OR REPLACE VIEW {view.name} ({columns}){comment} AS {text}")
+        shown = f"({columns}){comment}\nTBLPROPERTIES ({_listed({_SHOWS: _digest(view)})})"
+        session.sql(f"CREATE OR REPLACE VIEW {view.name} {shown}\nAS {unparse(public_relation(view))}")
+
+    def is_shown(self, view: View) -> bool:
+        """Whether readers see the view as it is defined now: a process may have been killed before it told them."""
+        try:
+            found = self.spark.sql(f"SHOW TBLPROPERTIES {view.name} ({string_literal(_SHOWS)})").first()
+        except PySparkException:
+            return False
+        return found is not None and found["value"] == _digest(view)
 
     def drop(self, view: View) -> None:
         """First what readers see, then the table, so that nobody reads half of a view."""
@@ -147,6 +158,11 @@ class Creator:
         folder = tables.folder(view.backing)
         if folder is not None and folder.exists() and not tables.has_delta(view.backing):
             _remove(folder, "what a broken CREATE left")
+
+
+def _digest(view: View) -> str:
+    """A short name for all that readers see of a view's definition."""
+    return hashlib.sha256(view.to_json().encode()).hexdigest()[:16]
 
 
 def _remove(folder: Path, what: str) -> None:

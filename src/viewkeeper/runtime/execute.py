@@ -214,6 +214,11 @@ class Executor:
         """Run a statement as the refresh's one commit, and see that the commit is there."""
         view = look.view
         with only_installer(self.registry.tables.folder(view.backing)), committing(session, view.id, note):
+            now = self.registry.current(view)
+            if now is None or now.id != view.id:
+                raise ConflictError(
+                    f"{view.name} was replaced by another process at the same time; nothing was applied"
+                )
             session.sql(statement).collect()
         commit = self.find_commit(view, note)
         if commit is None and may_be_empty and self.registry.log(view).version() == note.base:
