@@ -119,10 +119,8 @@ def _everything(kept: Kept) -> Changed:
 
 def _rule_text(applied: Applied) -> str:
     indent = "  " * applied.depth
-    lines = [f"[{applied.rule.name}] {e}" for e in applied.rule.equations] or [f"[{applied.rule.name}]"]
-    return "\n".join(
-        [indent + show_operator(applied.operator), *(f"{indent}    {t}" for t in (*lines, *applied.reasons))]
-    )
+    operator = f"{indent}{show_operator(applied.operator)}   [{applied.rule.name}]"
+    return "\n".join([operator, *(f"{indent}    {line}" for line in (*applied.rule.equations, *applied.reasons))])
 
 
 # The plan

@@ -138,8 +138,8 @@ def test_explain(call: Caller, folder: Path) -> None:
             "changes",
             ["Rules (of what is pending now)", "Change (of what is pending now)", "Installed"],
             [
-                "[change table] □(γ_G f(A)) = γ_G(Σ weight · A)",
-                "[appended rows] δR",
+                "total = sum(__vk_arg_1)   [change table]",
+                "scan sales   [appended rows]",
                 "changes of sales",
                 "merged by key",
             ],

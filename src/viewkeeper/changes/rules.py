@@ -35,14 +35,15 @@ from viewkeeper.errors import InternalError
 
 @dataclass(frozen=True)
 class Rule:
-    """A change rule: how people call it, and the functions that compute by it."""
+    """A change rule: how people call it, and the functions that compute by it, if it takes any."""
 
     name: str
     functions: tuple[Callable[..., object], ...] = ()
 
     @property
     def equations(self) -> tuple[str, ...]:
-        return tuple((getdoc(f) or "").partition("\n")[0] for f in self.functions)
+        lines = ((getdoc(f) or "").partition("\n")[0] for f in self.functions)
+        return tuple(line.removesuffix(f"[{self.name}]").rstrip() for line in lines)
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class Applied:
 
 UNCHANGED = Rule("no term")
 NETTED = Rule("netted change", (propagate._scan,))
-APPENDED = Rule("appended rows", (propagate._scan,))
+APPENDED = Rule("appended rows")
 FILTERED = Rule("row by row", (propagate._filter,))
 PROJECTED = Rule("row by row", (propagate._project,))
 GENERATED = Rule("row by row", (propagate._generate,))
@@ -111,7 +112,10 @@ def _changes(rel: Relation, changed: Changed) -> bool:
 def _rule(rel: Relation, changed: Changed) -> tuple[Rule, tuple[str, ...]]:
     match rel:
         case Scan(table):
-            return (APPENDED, ("rows only came: there is nothing to net",)) if _came(table, changed) else (NETTED, ())
+            appended = changed[table] == "appended"
+            return (
+                (APPENDED, ("δR as it is: rows only came, so there is nothing to net",)) if appended else (NETTED, ())
+            )
         case Filter():
             return FILTERED, ()
         case Project():
@@ -146,7 +150,3 @@ def _join_rule(rel: Join) -> tuple[Rule, tuple[str, ...]]:
             return OUTER_TERMS, ("not join terms alone: a row may be padded, or no longer",)
         case _:
             assert_never(rel.kind)
-
-
-def _came(table: str, changed: Changed) -> bool:
-    return changed[table] == "appended"
