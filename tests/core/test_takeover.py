@@ -10,6 +10,7 @@ import pytest
 from warehouses import add_rows, make_table, make_view
 
 from viewkeeper.algebra.reasons import Reason
+from viewkeeper.errors import Position
 from viewkeeper.runtime.takeover import Takeover, takeover, told
 from viewkeeper.store.registry import Registry
 from viewkeeper.store.tables import FolderTables
@@ -94,3 +95,9 @@ def test_a_source_that_is_gone(registry: Registry, tmp_path: Path) -> None:
     assert "rebuilt: its sources: daily reads sales, which is gone" in told(
         takeover(old(registry), old(registry), registry)
     )
+
+
+def test_a_view_reads_back_as_it_was_written(registry: Registry) -> None:
+    """Whether readers have been told of a definition is found by comparing the two."""
+    view = replace(old(registry), settings={"a": "b"}, namespace=("c", "s"), reason=Reason("x", "y", Position(1, 2)))
+    assert View.from_json(view.to_json()) == view
