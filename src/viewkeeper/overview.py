@@ -6,18 +6,20 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import assert_never
 
+from viewkeeper.algebra.clock import CLOCK
 from viewkeeper.algebra.display import show
 from viewkeeper.algebra.node import walk
 from viewkeeper.algebra.relations import Changes, Scan
-from viewkeeper.changes.refresh import Maintenance, MergeBag, maintenance
-from viewkeeper.changes.stored import KeptBag, KeptGroups
+from viewkeeper.changes.refresh import Maintenance, MergeBag, MergeTop, maintenance
+from viewkeeper.changes.stored import KeptBag, KeptGroups, KeptTop
 from viewkeeper.errors import SourceError, ViewkeeperError
 from viewkeeper.planner.build import plan_view
 from viewkeeper.planner.plan import Maintain, Nothing, Recompute, Refuse, Step, strategy
 from viewkeeper.reports import Explanation, HistoryEntry, HistoryReport, PlannedStep, StatusReport, ViewStatus
 from viewkeeper.runtime.forms import form_of, public_relation
-from viewkeeper.runtime.look import Expected, Look, Versions, look
+from viewkeeper.runtime.look import Expected, Look, Versions, clock_moments, is_later, look
 from viewkeeper.settings import Settings
+from viewkeeper.sql.clock import clock_functions
 from viewkeeper.sql.unparse import unparse
 from viewkeeper.store.changes import Feed, Files, SourceChange, Unchanged, Unreadable
 from viewkeeper.store.leaves import Pin, PinnedLeaves
@@ -102,6 +104,9 @@ def _status(view: View, registry: Registry, above: Mapping[str, ViewStatus]) -> 
         except SourceError:
             state = f"broken: {name} is gone"
     states = {above[t].state for t in view.tables if t in above}
+    moments = clock_moments(view, covers, Versions(registry).moment)
+    if state == "fresh" and moments is not None and is_later(view, moments):
+        state = "stale"
     if state == "fresh" and (any(behind.values()) or states - {"fresh", "unknown"}):
         state = "stale"
     if state == "fresh" and (view.reads_unversioned or "unknown" in states):
@@ -170,14 +175,14 @@ def describe(view: View, registry: Registry) -> Explanation:
         {
             view.name: "\n".join(f"{k}: {v}" for k, v in facts.items() if v),
             "Columns": columns,
-            "Query": view.query,
+            "Query": view.text,
         },
     )
 
 
 def explain(view: View, registry: Registry, settings: Settings, *, kept: bool = True) -> Explanation:
     """Strategy, algebra, kept form, change rules and the SQL they make; `kept` is false for a view not yet made."""
-    sections = {"Query": view.query}
+    sections = {"Query": view.text}
     if view.reason is not None:
         sections["Not incremental"] = str(view.reason)
     if view.definition is not None:
@@ -207,6 +212,8 @@ def kept_text(view: View) -> str:
                 why = f" ({s.why_fresh})" if s.why_fresh else ""
                 lines.append(f"  {s.name}: {s.measure.function}, {how}{why}")
             return "\n".join(lines)
+        case KeptTop(wanted=wanted):
+            return f"the first {form.kept.room:,} rows, of which {wanted:,} are wanted"
         case _:
             assert_never(form.kept)
 
@@ -216,7 +223,8 @@ def _change_sections(view: View, registry: Registry) -> dict[str, str]:
     form = form_of(view)
     assert form is not None and view.definition is not None
     tables = {n.table for n in walk(view.definition) if isinstance(n, Scan)}
-    change = maintenance(form.kept, dict.fromkeys(tables, "any"))
+    clock = {CLOCK} if clock_functions(view.query) else set()
+    change = maintenance(form.kept, dict.fromkeys(tables | clock, "any"))
     notes = "\n".join(map(str, change.reasons))
     return {
         "Change (if every source changed)": show(change.change) + (f"\n{notes}" if notes else ""),
@@ -226,7 +234,8 @@ def _change_sections(view: View, registry: Registry) -> dict[str, str]:
 
 
 def installed_text(change: Maintenance) -> str:
-    return "rows of weight +n come, of weight −n go" if isinstance(change.merge, MergeBag) else "merged by key"
+    by_weight = isinstance(change.merge, MergeBag | MergeTop)
+    return "rows of weight +n come, of weight −n go" if by_weight else "merged by key"
 
 
 def change_sql(change: Maintenance, view: View, registry: Registry) -> str:
@@ -259,7 +268,7 @@ def _now(view: View, registry: Registry, settings: Settings) -> str:
 
 def by_source(view: View, covers: Covers) -> dict[str, int]:
     """Covered versions by the names the query uses."""
-    return {_source_name(view, table): c.version for table, c in covers.items()}
+    return {_source_name(view, table): c.version for table, c in covers.items() if table != CLOCK}
 
 
 def covered_versions(view: View, registry: Registry) -> Mapping[str, int]:

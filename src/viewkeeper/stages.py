@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Literal as OneOf
 from typing import assert_never, get_args
 
+from viewkeeper.algebra.clock import CLOCK
 from viewkeeper.algebra.display import show, show_operator
 from viewkeeper.algebra.node import walk
 from viewkeeper.algebra.reasons import Reason
 from viewkeeper.algebra.relations import Scan
-from viewkeeper.changes.refresh import MergeBag, MergeGroups, maintenance
+from viewkeeper.algebra.scalars import Clock
+from viewkeeper.changes.refresh import MergeBag, MergeGroups, MergeTop, maintenance
 from viewkeeper.changes.rules import Applied, applied_rules
 from viewkeeper.changes.stored import Kept
 from viewkeeper.changes.weights import Changed
@@ -114,7 +116,7 @@ def _changes(view: View, seen: Look, step: Step) -> Sections:
 
 
 def _everything(kept: Kept) -> Changed:
-    return {n.table: "any" for n in walk(kept.content) if isinstance(n, Scan)}
+    return {n.table if isinstance(n, Scan) else CLOCK: "any" for n in walk(kept.content) if isinstance(n, Scan | Clock)}
 
 
 def _rule_text(applied: Applied) -> str:
@@ -204,6 +206,12 @@ def _install_sections(seen: Look, step: Maintain) -> Sections:
             return {
                 "SQL of the rows after it": install.merged_groups(table, version, merge, change),
                 "SQL of the install": install.rewrite_groups(table, merge),
+            }
+        case MergeTop() as merge:
+            change = f"SELECT * FROM {install.CHANGE_VIEW}"
+            return {
+                "SQL of the rows after it": install.merged_top(table, version, merge, change),
+                "SQL of the install": install.overwrite(table, install.kept_top(merge)),
             }
         case _:
             assert_never(step.maintenance.merge)

@@ -27,7 +27,7 @@ from viewkeeper.algebra.relations import (
     pass_through,
     with_inputs,
 )
-from viewkeeper.algebra.scalars import Column, Literal, call
+from viewkeeper.algebra.scalars import Clock, Column, Literal, call
 from viewkeeper.changes.adopt import adopt, describe_adoption
 from viewkeeper.changes.stored import stored_form
 from viewkeeper.sql.bind import Bound, bind
@@ -147,6 +147,7 @@ KEPT = [
         "SELECT s FROM (SELECT a, s FROM r UNION ALL SELECT a, s FROM t)",
         "other columns",
     ),
+    ("SELECT a, b, s FROM r", "SELECT a, s FROM r WHERE b > 0 ORDER BY a LIMIT 2", "the first of them"),
     ("SELECT a, b, s FROM r", "SELECT s, sum(a) AS n FROM r WHERE b > 0 GROUP BY s", "grouped"),
     (
         "SELECT a, sum(b) AS n FROM r GROUP BY a",
@@ -200,7 +201,7 @@ def test_kept_from_what_is_there(connection: duckdb.DuckDBPyConnection, was: str
         ("SELECT a FROM r WHERE b > 1", "SELECT a FROM r WHERE b > 2", "the rows that it dropped"),
         ("SELECT a FROM r", "SELECT r.a FROM r JOIN t ON r.a = t.a", "other tables"),
         ("SELECT r.a FROM r LEFT JOIN t ON r.a = t.a", "SELECT r.a FROM r LEFT JOIN t ON r.b = t.a", "joins"),
-        ("SELECT a FROM r ORDER BY a LIMIT 3", "SELECT a FROM r ORDER BY a LIMIT 2", "other tables"),
+        ("SELECT a FROM r ORDER BY a LIMIT 3", "SELECT a FROM r ORDER BY a LIMIT 2", "only the first of them"),
         ("SELECT a, count(*) AS n FROM r GROUP BY a", "SELECT a FROM r", "only groups of them are kept"),
         ("SELECT a, count(*) AS n FROM r GROUP BY a", "SELECT s, count(*) AS n FROM r GROUP BY s", "not read before"),
         ("SELECT a, sum(b) AS n FROM r GROUP BY a", "SELECT b, sum(b) AS n FROM r GROUP BY b", "other columns than"),
@@ -247,6 +248,15 @@ def test_groups_that_hold_different_values_are_not_filtered(key: str) -> None:
     narrowed = Aggregate(Filter(was.input, call(">", Column("k"), Literal("0"))), was.group_by, was.measures)
     assert "not kept by itself" in str(adopted(was, narrowed))
     assert isinstance(adopted(was, was), Scan)
+
+
+def test_the_clock_goes_on_from_where_it_was() -> None:
+    """A condition that was there holds at the moment the view covers; a new one would have to be asked then."""
+    rows = Scan("x", (ScanColumn("k", "k", "date"), ScanColumn("n", "n", "int")))
+    recent = Filter(rows, call(">", Column("k"), Clock("CURRENT_DATE")))
+    assert "filter (k > current_date())" in str(adopted(rows, recent)).lower()
+    fewer = Project(recent, pass_through(rows.schema[:1]))
+    assert isinstance(adopted(recent, recent), Scan) and isinstance(adopted(recent, fewer), Project)
 
 
 def test_a_column_of_another_type_is_not_the_same() -> None:

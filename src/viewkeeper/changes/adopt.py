@@ -11,7 +11,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import assert_never
 
+from viewkeeper.algebra.clock import reads_clock
 from viewkeeper.algebra.display import show_measure, show_scalar
+from viewkeeper.algebra.identity import is_comparable
 from viewkeeper.algebra.reasons import Reason
 from viewkeeper.algebra.relations import (
     Aggregate,
@@ -23,13 +25,14 @@ from viewkeeper.algebra.relations import (
     Scan,
     ScanColumn,
     Schema,
+    Window,
     names,
     pass_through,
 )
 from viewkeeper.algebra.scalars import Cast, Column, Scalar, conjunction, own_columns, rebuild, substitute
-from viewkeeper.algebra.types import FLOATING, not_comparable
+from viewkeeper.algebra.types import FLOATING
 from viewkeeper.changes.same import Flat, flat, same_leaves, signature
-from viewkeeper.changes.stored import WIDE_INTEGER, Kept, KeptBag, KeptGroups
+from viewkeeper.changes.stored import WIDE_INTEGER, Kept, KeptBag, KeptGroups, KeptTop
 
 # Integers of which no group has so many that their sum leaves bigint.
 _SHORT = frozenset({"tinyint", "smallint", "int"})
@@ -53,10 +56,12 @@ def adopt(was: Kept, wanted: Kept, backing: str) -> Relation | Reason:
         match wanted:
             case KeptBag(content):
                 return _rows(_kept_rows(was), content, table)
-            case KeptGroups(input) if isinstance(was, KeptBag):
-                return replace(wanted, input=_rows(was.content, input, table)).content
-            case KeptGroups():
+            case KeptTop(input):
+                return replace(wanted, input=_rows(_kept_rows(was), input, table)).content
+            case KeptGroups() if isinstance(was, KeptGroups):
                 return _groups(was, wanted, table)
+            case KeptGroups(input):
+                return replace(wanted, input=_rows(_kept_rows(was), input, table)).content
             case _:
                 assert_never(wanted)
     except _CannotAdoptError as found:
@@ -68,6 +73,8 @@ def describe_adoption(adopted: Relation) -> str:
     match adopted:
         case Aggregate():
             return "grouped"
+        case Project(Window()):
+            return "the first of them"
         case Project(Filter(_, predicate)):
             return f"filtered by {show_scalar(predicate)}"
         case Project():
@@ -77,9 +84,15 @@ def describe_adoption(adopted: Relation) -> str:
 
 
 def _kept_rows(kept: Kept) -> Relation:
-    if isinstance(kept, KeptGroups):
-        raise _CannotAdoptError("its rows", "only groups of them are kept")
-    return kept.content
+    match kept:
+        case KeptBag(content):
+            return content
+        case KeptGroups():
+            raise _CannotAdoptError("its rows", "only groups of them are kept")
+        case KeptTop():
+            raise _CannotAdoptError("its rows", "only the first of them are kept")
+        case _:
+            assert_never(kept)
 
 
 def _rows(was: Relation, wanted: Relation, table: Scan) -> Relation:
@@ -127,7 +140,11 @@ def _narrowing(old: Flat, new: Flat) -> list[Scalar]:
     for term in old.terms:
         if term not in new.terms:
             raise _CannotAdoptError(f"filter {_shown(term)}", "the rows that it dropped are not kept")
-    return [t for t in dict.fromkeys(new.terms) if t not in old.terms]
+    more = [t for t in dict.fromkeys(new.terms) if t not in old.terms]
+    for term in more:
+        if reads_clock(term):
+            raise _CannotAdoptError(f"filter {_shown(term)}", "the moment that the kept rows show is not that of now")
+    return more
 
 
 def _by_value(items: Mapping[str, Scalar]) -> dict[Scalar, Column]:
@@ -146,7 +163,7 @@ def _made_of(kept: Mapping[Scalar, Column], value: Scalar) -> Scalar:
 
 def _blurred(type_: str) -> bool:
     """Whether rows of one group can differ in a key of this type: 0.0 and -0.0, strings of a collation."""
-    return any(t in type_ for t in FLOATING) or not_comparable(type_) is not None
+    return any(t in type_ for t in FLOATING) or not is_comparable(type_)
 
 
 def _measured(was: KeptGroups, old: Flat, measure: Measure, new: Flat, wanted: KeptGroups) -> Scalar:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from inspect import getdoc
 from typing import assert_never
 
+from viewkeeper.algebra.clock import CLOCK
 from viewkeeper.algebra.node import walk
 from viewkeeper.algebra.relations import (
     Aggregate,
@@ -17,18 +18,21 @@ from viewkeeper.algebra.relations import (
     Filter,
     Generate,
     Join,
+    Pivot,
     Project,
     Relation,
     Scan,
     SetOperation,
     Top,
     Union,
+    Unpivot,
     Values,
     Window,
     inputs,
 )
+from viewkeeper.algebra.scalars import Clock
 from viewkeeper.changes import propagate, refresh
-from viewkeeper.changes.stored import Kept, KeptBag, KeptGroups
+from viewkeeper.changes.stored import Kept, KeptBag, KeptGroups, KeptTop
 from viewkeeper.changes.weights import Changed
 from viewkeeper.errors import InternalError
 
@@ -70,6 +74,7 @@ GROUP_KEYS = Rule("affected keys", (propagate._aggregate,))
 PARTITION_KEYS = Rule("affected keys", (propagate._window,))
 BEFORE_AND_AFTER = Rule("before and after", (propagate._top,))
 CHANGE_TABLE = Rule("change table", (refresh._summed,))
+RESERVE = Rule("first rows and a reserve")
 GROUPS_AFRESH = Rule("affected keys", (refresh._recomputed,))
 
 
@@ -80,6 +85,10 @@ def applied_rules(kept: Kept, changed: Changed) -> Iterator[Applied]:
             yield from _below(content, changed, 0)
         case KeptGroups(input):
             yield _of_groups(kept, changed)
+            yield from _below(input, changed, 1)
+        case KeptTop(input, order_by):
+            reserve = f"{kept.reserve:,} more rows are kept; when they are used up, all are computed afresh"
+            yield Applied(Top(input, order_by, kept.wanted), 0, RESERVE, (reserve,))
             yield from _below(input, changed, 1)
         case _:
             assert_never(kept)
@@ -106,7 +115,9 @@ def _below(rel: Relation, changed: Changed, depth: int) -> Iterator[Applied]:
 
 
 def _changes(rel: Relation, changed: Changed) -> bool:
-    return any(isinstance(node, Scan) and node.table in changed for node in walk(rel))
+    """Whether a table below changed, or the clock moved that a condition below looks at."""
+    sources = (n.table if isinstance(n, Scan) else CLOCK for n in walk(rel) if isinstance(n, Scan | Clock))
+    return any(source in changed for source in sources)
 
 
 def _rule(rel: Relation, changed: Changed) -> tuple[Rule, tuple[str, ...]]:
@@ -134,7 +145,7 @@ def _rule(rel: Relation, changed: Changed) -> tuple[Rule, tuple[str, ...]]:
             return PARTITION_KEYS, ("not row by row: a row's values depend on the others of its partition", *no_key)
         case Top():
             return BEFORE_AND_AFTER, ("it has no key: any change may move any row in or out",)
-        case Values() | Changes() | SetOperation():
+        case Values() | Changes() | SetOperation() | Pivot() | Unpivot():
             raise InternalError(f"{type(rel).__name__} does not change, or is never in a definition")
         case _:
             assert_never(rel)

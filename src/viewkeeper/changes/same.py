@@ -19,6 +19,7 @@ from viewkeeper.algebra.relations import (
     Union,
     Values,
     Window,
+    WindowColumn,
     names,
 )
 from viewkeeper.algebra.scalars import TRUE, Column, Scalar, conjuncts, own_columns, substitute
@@ -73,11 +74,21 @@ class Signature:
     args: tuple[Scalar, ...]
     distinct: bool
     where: Scalar | None
+    order_by: tuple[tuple[Scalar, Ordering], ...]
+    ignore_nulls: bool
+    settled: bool
 
 
 def signature(measure: Measure, items: Mapping[str, Scalar]) -> Signature:
-    where = items[measure.where] if measure.where else None
-    return Signature(measure.function, tuple(items[a] for a in measure.args), measure.distinct, where)
+    return Signature(
+        measure.function,
+        tuple(items[a] for a in measure.args),
+        measure.distinct,
+        items[measure.where] if measure.where else None,
+        tuple((items[o.column], replace(o, column="")) for o in measure.order_by),
+        measure.ignore_nulls,
+        measure.settled,
+    )
 
 
 def same_rows(old: Relation, new: Relation) -> Renaming | None:
@@ -162,10 +173,18 @@ def _same_window(old: Window, new: Window) -> Renaming | None:
     found = dict(below)
     for column in new.columns:
         args = tuple(renamed(a, below) for a in column.args)
+        where = renamed(column.where, below) if column.where else None
+        if None in args or (column.where and where is None):
+            continue
         for known in old.columns:
-            if args == known.args and replace(column, name=known.name, args=known.args) == known:
+            if (args, where) == (known.args, known.where) and _same_function(column, known):
                 found[column.name] = known.name
     return found
+
+
+def _same_function(new: WindowColumn, old: WindowColumn) -> bool:
+    """Whether both are the same but for what they read, and for their names."""
+    return replace(new, name=old.name, args=old.args, where=old.where) == old
 
 
 def _same_generate(old: Generate, new: Generate) -> Renaming | None:

@@ -17,6 +17,7 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from viewkeeper.algebra.clock import CLOCK
 from viewkeeper.algebra.reasons import Reason
 from viewkeeper.changes.stored import storable_names
 from viewkeeper.errors import ConflictError, SqlError, StorageError
@@ -24,7 +25,7 @@ from viewkeeper.runtime.define import sql_error
 from viewkeeper.runtime.execute import Executor, committing, translate
 from viewkeeper.runtime.forms import content_query, form_of, public_relation
 from viewkeeper.runtime.guard import only_installer
-from viewkeeper.runtime.look import Versions
+from viewkeeper.runtime.look import Versions, clock_moments
 from viewkeeper.runtime.takeover import Takeover, takeover, told
 from viewkeeper.settings import Settings
 from viewkeeper.sql.unparse import quote, string_literal, unparse
@@ -50,9 +51,12 @@ class Creator:
         tables = self.registry.tables
         pins = {t: Pin(v := versions.of(t), v, Unchanged()) for t in view.tables}
         covers = {t: Covered(tables.log(t).snapshot(p.new).metadata.id, p.new) for t, p in pins.items()}
+        moments = clock_moments(view, {}, versions.moment)
+        if moments is not None:
+            covers[CLOCK] = Covered(CLOCK, moments[1])
         note = replaced(_first_note(view, covers, reason), rows_deleted=0)
         rows = sum(tables.log(t).snapshot(p.new).rows or 0 for t, p in pins.items())
-        query = content_query(view, PinnedLeaves(pins), self.registry.find)
+        query = content_query(view, PinnedLeaves(pins, moments), self.registry.find)
         self._clear_leftovers(view)
         self._make_table(view, note, query, None if view.reads_unversioned else rows, replace=replace)
         self.show(view)

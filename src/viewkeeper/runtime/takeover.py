@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from viewkeeper.algebra.clock import CLOCK
 from viewkeeper.algebra.reasons import Reason
 from viewkeeper.algebra.relations import Relation, Scan
 from viewkeeper.changes.adopt import adopt, describe_adoption
 from viewkeeper.errors import SourceError
 from viewkeeper.runtime.forms import form_of
 from viewkeeper.runtime.look import Versions, look
+from viewkeeper.sql.clock import clock_functions
 from viewkeeper.store.registry import Registry
 from viewkeeper.store.views import Covers, Standing, View
 
@@ -50,10 +52,11 @@ def takeover(old: View, new: View, registry: Registry) -> Takeover | Reason:
     if seen.situation.lost is not None:
         return seen.situation.lost
     covered = seen.standing.covers
-    unknown = [t for t in new.tables if t not in covered]
+    sources = (*new.tables, *([CLOCK] if clock_functions(new.query) else []))
+    unknown = [t for t in sources if t not in covered]
     if unknown:
         return Reason(unknown[0], "what the view covers of it is not known")
-    covers = {t: covered[t] for t in new.tables}
+    covers = {t: covered[t] for t in sources}
     in_place = isinstance(content, Scan) and _layout(old) == _layout(new)
     return Takeover(content, seen.standing, covers, seen.situation.rows, in_place)
 
