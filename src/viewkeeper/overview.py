@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import assert_never
 
 from viewkeeper.algebra.clock import CLOCK
 from viewkeeper.algebra.display import show, show_condition
 from viewkeeper.algebra.node import walk
-from viewkeeper.algebra.relations import Scan
+from viewkeeper.algebra.relations import Changes, Scan
 from viewkeeper.algebra.scalars import FALSE, TRUE, Scalar
-from viewkeeper.changes.refresh import MergeBag, MergeTop, maintenance
+from viewkeeper.changes.refresh import Maintenance, MergeBag, MergeTop, maintenance
 from viewkeeper.changes.relevance import rows_that_matter
 from viewkeeper.changes.stored import KeptBag, KeptGroups, KeptTop
 from viewkeeper.errors import SourceError, ViewkeeperError
@@ -19,7 +19,7 @@ from viewkeeper.planner.build import plan_view
 from viewkeeper.planner.plan import Maintain, Nothing, Recompute, Refuse, Step, strategy
 from viewkeeper.reports import Explanation, HistoryEntry, HistoryReport, PlannedStep, StatusReport, ViewStatus
 from viewkeeper.runtime.forms import form_of, is_ansi, maintained, public_relation
-from viewkeeper.runtime.look import Look, Versions, clock_moments, is_later, look
+from viewkeeper.runtime.look import Expected, Look, Versions, clock_moments, is_later, look
 from viewkeeper.settings import Settings
 from viewkeeper.sql.clock import clock_functions
 from viewkeeper.sql.unparse import unparse
@@ -27,6 +27,20 @@ from viewkeeper.store.changes import Feed, Files, SourceChange, Unchanged, Unrea
 from viewkeeper.store.leaves import Pin, PinnedLeaves
 from viewkeeper.store.registry import Registry
 from viewkeeper.store.views import Covers, View, refreshes, standing
+
+
+def steps(
+    views: Iterable[View], registry: Registry, versions: Versions, settings: Settings
+) -> Iterator[tuple[Look, Step]]:
+    """What a refresh would find and do for each view, after those that it reads: they will have changed by then."""
+    expected: dict[str, Expected] = {}
+    for view in views:
+        seen = look(view, registry, versions, expected)
+        step = plan_view(seen.situation, settings)
+        if strategy(step) != "none":
+            rows = sum(s.change_rows for s in seen.situation.sizes.values())
+            expected[view.backing] = Expected(2 * seen.situation.rows if isinstance(step, Recompute) else rows)
+        yield seen, step
 
 
 def planned(step: Step, seen: Look) -> PlannedStep:
@@ -175,7 +189,7 @@ def explain(view: View, registry: Registry, settings: Settings, *, kept: bool = 
         sections["Not incremental"] = str(view.reason)
     if view.definition is not None:
         sections["Algebra"] = show(view.definition)
-        sections["Kept as"] = _kept_text(view)
+        sections["Kept as"] = kept_text(view)
         sections["Readers see"] = unparse(public_relation(view))
     if view.definition is not None and view.reason is None:
         sections.update(_change_sections(view, registry))
@@ -184,7 +198,8 @@ def explain(view: View, registry: Registry, settings: Settings, *, kept: bool = 
     return Explanation(view.name, sections)
 
 
-def _kept_text(view: View) -> str:
+def kept_text(view: View) -> str:
+    """What the view's table holds, in words."""
     form = form_of(view)
     assert form is not None
     match form.kept:
@@ -212,15 +227,12 @@ def _change_sections(view: View, registry: Registry) -> dict[str, str]:
     tables = {n.table for n in walk(view.definition) if isinstance(n, Scan)}
     clock = {CLOCK} if clock_functions(view.query) else set()
     change = maintenance(kept, dict.fromkeys(tables | clock, "any"))
-    pins = {t: _example_pin(view, t, registry) for t in tables}
-    by_weight = isinstance(change.merge, MergeBag | MergeTop)
-    merge = "rows of weight +n come, of weight −n go" if by_weight else "merged by key"
     notes = "\n".join(map(str, change.reasons))
     return {
         "Rows that matter": _relevance_text(view),
         "Change (if every source changed)": show(change.change) + (f"\n{notes}" if notes else ""),
-        "Installed": merge,
-        "SQL of the change": unparse(change.change, PinnedLeaves(pins)),
+        "Installed": installed_text(change),
+        "SQL of the change": change_sql(change, view, registry),
     }
 
 
@@ -236,6 +248,17 @@ def _matters(rows: Scalar) -> str:
     if rows == FALSE:
         return "none, its conditions contradict each other"
     return "all" if rows == TRUE else show_condition(rows)
+
+
+def installed_text(change: Maintenance) -> str:
+    by_weight = isinstance(change.merge, MergeBag | MergeTop)
+    return "rows of weight +n come, of weight −n go" if by_weight else "merged by key"
+
+
+def change_sql(change: Maintenance, view: View, registry: Registry) -> str:
+    """The SQL of a change of any of the view's tables, between the covered and the current versions."""
+    tables = {n.table for n in walk(change.change) if isinstance(n, Scan | Changes)}
+    return unparse(change.change, PinnedLeaves({t: _example_pin(view, t, registry) for t in tables}))
 
 
 def _example_pin(view: View, table: str, registry: Registry) -> Pin:

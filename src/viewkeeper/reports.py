@@ -330,6 +330,7 @@ class Created:
     seconds: float
     action: str = "created"
     warnings: tuple[str, ...] = ()
+    content: str = ""
 
     def to_data(self) -> dict[str, Any]:
         return asdict(self)
@@ -337,6 +338,8 @@ class Created:
     def __str__(self) -> str:
         kept = "kept from changes" if self.incremental else f"kept by recompute: {self.reason}"
         lines = [f"View {self.view} {self.action} in {self.seconds:.1f} s; {kept}."]
+        if self.content:
+            lines.append(f"Its rows were {self.content}.")
         return "\n".join([*lines, *(f"Warning: {w}" for w in self.warnings)])
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from viewkeeper import overview
+from viewkeeper.algebra.reasons import Reason
 from viewkeeper.errors import (
     ConflictError,
     DependentsError,
@@ -20,7 +21,7 @@ from viewkeeper.errors import (
     ViewkeeperError,
 )
 from viewkeeper.planner.build import plan_view, recompute_cost
-from viewkeeper.planner.plan import Nothing, Outcome, Recompute, predicted_seconds, strategy
+from viewkeeper.planner.plan import Nothing, Outcome, Recompute, predicted_seconds
 from viewkeeper.reports import (
     Audit,
     AuditReport,
@@ -33,7 +34,8 @@ from viewkeeper.reports import (
     RefreshReport,
     StatusReport,
 )
-from viewkeeper.runtime.look import Expected, Look, Versions, look
+from viewkeeper.runtime.look import Look, Versions, look
+from viewkeeper.runtime.takeover import takeover, told
 from viewkeeper.settings import Settings
 from viewkeeper.sql.statements import (
     CreateView,
@@ -46,6 +48,7 @@ from viewkeeper.sql.statements import (
     SparkStatement,
     parse_statement,
 )
+from viewkeeper.stages import explain_stage
 from viewkeeper.store.names import split
 from viewkeeper.store.registry import Registry, in_order
 from viewkeeper.store.tables import FolderTables, Tables
@@ -71,7 +74,7 @@ class Warehouse:
         self.registry = Registry(tables)
         self.starting: Callable[[], AbstractContextManager[object]] = nullcontext  # around the start of Spark
         self._spark = spark
-        self._shown: dict[str, str] = {}
+        self._shown: dict[str, View] = {}
 
     @classmethod
     def local(cls, path: str | Path, settings: Settings | None = None, *, create: bool = True) -> Warehouse:
@@ -140,7 +143,7 @@ class Warehouse:
             case DescribeView(name):
                 return overview.describe(self.registry.get(name), self.registry)
             case ExplainCreate(create):
-                return overview.explain(self._define(create), self.registry, self.settings, kept=False)
+                return self._explain_create(create)
             case ExplainRefresh(name):
                 return self.explain(".".join(name))
             case SparkStatement(query):
@@ -174,7 +177,7 @@ class Warehouse:
             )
         view = self._define(statement)
         notes = self._policy_warnings(view)
-        self._fill(view, replace=existing is not None)
+        content = self._fill(view, existing)
         for dependent in dependents:
             if dependent.name not in leave:
                 self._rebuild(dependent)
@@ -186,6 +189,7 @@ class Warehouse:
             time.monotonic() - started,
             "replaced" if existing else "created",
             notes,
+            content,
         )
 
     def drop(self, name: tuple[str, ...] | str, *, if_exists: bool = False, cascade: bool = False) -> Done:
@@ -233,21 +237,15 @@ class Warehouse:
     def plan(self, *names: str) -> PlanReport:
         """What `refresh` would do, why, and its predicted cost; nothing is touched, no Spark is started."""
         views = self._chosen(names)
-        versions = self._pinned(views)
-        expected: dict[str, Expected] = {}
-        steps = []
-        for view in views:
-            seen = look(view, self.registry, versions, expected)
-            step = plan_view(seen.situation, self.settings)
-            if strategy(step) != "none":
-                rows = sum(s.change_rows for s in seen.situation.sizes.values())
-                expected[view.backing] = Expected(2 * seen.situation.rows if isinstance(step, Recompute) else rows)
-            steps.append(overview.planned(step, seen))
-        return PlanReport(tuple(steps))
+        found = overview.steps(views, self.registry, self._pinned(views), self.settings)
+        return PlanReport(tuple(overview.planned(step, seen) for seen, step in found))
 
-    def explain(self, name: str) -> Explanation:
-        """How a view is kept and why: its algebra, its change rules, the SQL they make, what a refresh would do."""
-        return overview.explain(self.registry.get(split(name)), self.registry, self.settings)
+    def explain(self, name: str, stage: str | None = None) -> Explanation:
+        """How a view is kept and why, or one stage of its path: parsed, bound, normalized, changes, plan or sql."""
+        view = self.registry.get(split(name))
+        if stage is None:
+            return overview.explain(view, self.registry, self.settings)
+        return explain_stage(view, stage, self.registry, self.settings)
 
     def status(self) -> StatusReport:
         """All views against their sources, from the logs alone."""
@@ -332,6 +330,7 @@ class Warehouse:
             progress(view.name, event)
 
         for tries_left in range(self.settings.retries, -1, -1):
+            view = self.registry.current(view) or view  # another process may have replaced it
             seen = look(view, self.registry, versions)
             step = plan_view(seen.situation, self.settings)
             if forced:
@@ -371,6 +370,17 @@ class Warehouse:
         session.catalog.setCurrentDatabase(spark.catalog.currentDatabase())
         return define(statement, expand(statement.query, spark, self.registry), session, self.registry)
 
+    def _explain_create(self, statement: CreateView) -> Explanation:
+        view = self._define(statement)
+        found = overview.explain(view, self.registry, self.settings, kept=False)
+        existing = self.registry.find(view.name)
+        if existing is None:
+            return found
+        replacing = told(takeover(existing, view, self.registry))
+        return Explanation(
+            view.name, {**found.sections, "In place of the view that is there": f"its rows would be {replacing}"}
+        )
+
     def _policy_warnings(self, view: View) -> tuple[str, ...]:
         if view.reason is None or view.policy in ("AUTO", "FULL"):
             return ()
@@ -390,9 +400,21 @@ class Warehouse:
         if existing is None and self.spark.catalog.tableExists(name):
             raise NameTakenError(f"there is a table or view {name} already", hint="choose another name, or drop it")
 
-    def _fill(self, view: View, *, replace: bool) -> None:
-        self._creator().fill(view, replace=replace)
-        self._shown[view.name] = view.id
+    def _fill(self, view: View, existing: View | None) -> str:
+        """Make the view, and say what became of the rows of one that it replaces."""
+        if existing is None:
+            self._creator().fill(view)
+            self._shown[view.name] = view
+            return ""
+        made, found = self._creator().replace(view, existing)
+        self._shown[made.name] = made
+        if isinstance(found, Reason):
+            return told(found)
+        # What is kept shows the versions it has shown; a view that was just created is up to date.
+        record, error = self._refresh_one(made, self._pinned([made]), {}, _silent, forced=False)
+        if error is not None:
+            raise error
+        return told(found) + (f", then refreshed ({record.strategy})" if record.strategy != "none" else "")
 
     def _rebuild(self, view: View) -> None:
         """Create a view again from its own text, since one that it reads was replaced."""
@@ -407,7 +429,9 @@ class Warehouse:
             policy=view.policy,
         )
         try:
-            self._fill(self._define(statement), replace=True)
+            rebuilt = self._define(statement)
+            self._creator().fill(rebuilt, "rebuilt: a view that it reads was replaced", replace=True)
+            self._shown[view.name] = rebuilt
         except SqlError as error:
             raise DependentsError(
                 f"{view.name} no longer fits the view it reads: {error.message}",
@@ -431,21 +455,22 @@ class Warehouse:
             self._show_all()
 
     def _show_missing(self, views: list[View]) -> None:
-        """In a lasting catalog: name a view again whose CREATE was killed before it could."""
+        """In a lasting catalog: show a view whose CREATE was killed before it could."""
         if self._spark is None or isinstance(self.tables, FolderTables):
             return
+        creator = self._creator()
         for view in views:
-            if not self._spark.catalog.tableExists(view.name):
-                self._creator().show(view)
+            if not creator.is_shown(view):
+                creator.show(view)
 
     def _show_all(self) -> None:
         """Spark's local catalog forgets views with the process: tell it of each."""
         creator = self._creator()
         views = self.registry.views()
         for view in views.values():
-            if self._shown.get(view.name) != view.id:
+            if self._shown.get(view.name) != view:
                 creator.show(view)
-                self._shown[view.name] = view.id
+                self._shown[view.name] = view
         for gone in set(self._shown) - set(views):
             self.spark.sql(f"DROP VIEW IF EXISTS {gone}")
             del self._shown[gone]

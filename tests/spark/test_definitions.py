@@ -16,6 +16,7 @@ from viewkeeper.errors import (
     SqlError,
     UnknownViewError,
 )
+from viewkeeper.runtime.execute import Executor
 
 pytestmark = pytest.mark.spark
 
@@ -198,3 +199,119 @@ def test_other_sources(sales: Warehouse) -> None:
     assert any("broken" in v.state for v in sales.status() if v.view.endswith("on_gone"))
     with warnings.catch_warnings():
         run(sales, "DROP MATERIALIZED VIEW on_gone CASCADE")
+
+
+def test_a_replaced_view_is_kept_from_what_was_there_where_that_is_exact(sales: Warehouse) -> None:
+    """Sources have changed before each CREATE OR REPLACE, and change again after it."""
+    rows_of = "CREATE OR REPLACE MATERIALIZED VIEW rows_of REFRESH POLICY INCREMENTAL AS SELECT"
+    daily = "CREATE OR REPLACE MATERIALIZED VIEW daily REFRESH POLICY INCREMENTAL AS SELECT"
+    changes = (
+        "INSERT INTO sales VALUES (DATE'2024-01-02', 5, 'a'), (DATE'2024-01-02', 5, 'a'), (NULL, NULL, NULL)",
+        "UPDATE sales SET kind = 'b', price = price + 1 WHERE day = DATE'2024-01-01' AND kind = 'a'",
+        "DELETE FROM sales WHERE kind = 'b' AND price > 6",
+    )
+    run(
+        sales,
+        f"{rows_of} day, price, kind FROM sales WHERE price > 0",
+        f"{daily} day, sum(price) AS n FROM sales GROUP BY day",
+    )
+    for statement, content, install in (
+        (
+            f"{rows_of} day, kind FROM sales WHERE price > 0 AND kind = 'a'",
+            "kept from what was there: filtered",
+            "create",
+        ),
+        (
+            f"{rows_of} day, upper(kind) AS k FROM sales WHERE kind = 'a' AND price > 0",
+            "kept from what was there: with other columns",
+            "create",
+        ),
+        (
+            f"{rows_of} day, price, kind FROM sales WHERE kind = 'a' AND price > 0",
+            "rebuilt: price: column price is not kept",
+            "create",
+        ),
+        (
+            f"{daily} day AS d, avg(price) AS mean FROM sales GROUP BY day",
+            "kept from what was there: with other columns",
+            "create",
+        ),
+        (
+            f"{daily} day AS d, avg(price) AS mean FROM sales GROUP BY day HAVING avg(price) > 1",
+            "kept from what was there: unchanged",
+            "",
+        ),
+        (
+            f"{daily} day, sum(price) AS n, max(price) AS m FROM sales GROUP BY day",
+            "rebuilt: max(price): nothing that is kept tells it",
+            "create",
+        ),
+    ):
+        name = statement.split()[5]
+        before = next(iter(sales.history(name)))
+        run(sales, *changes)
+        replaced = sales.sql(statement)
+        assert replaced.content.startswith(content), replaced.content
+        assert f"Its rows were {replaced.content}." in str(replaced)
+        entry = next(e for e in sales.history(name) if e.reason.startswith("replaced"))
+        assert entry.reason.startswith(f"replaced, {content}") and entry.install == install
+        assert (entry.covers == before.covers) is content.startswith("kept")
+        assert_right(sales, name)
+        assert sales.audit(name).equal
+        run(sales, *changes)
+        assert (
+            sales.refresh(name)[sales.registry.get((sales.spark.catalog.currentDatabase(), name)).name].strategy
+            == "incremental"
+        )
+        assert_right(sales, name)
+
+
+def test_a_changed_policy_or_comment_writes_no_data(sales: Warehouse) -> None:
+    query = "SELECT day, sum(price) AS n FROM sales GROUP BY day"
+    sales.sql(f"CREATE MATERIALIZED VIEW daily AS {query}")
+    view = sales.registry.get((sales.spark.catalog.currentDatabase(), "daily"))
+    files = sales.registry.log(view).snapshot().files
+    sales.sql(f"CREATE OR REPLACE MATERIALIZED VIEW daily COMMENT 'n' REFRESH POLICY FULL AS {query}")
+    replaced = sales.registry.get((sales.spark.catalog.currentDatabase(), "daily"))
+    assert replaced.policy == "FULL" and replaced.comment == "n" and replaced.id == view.id
+    assert sales.registry.log(view).version() == 1 and sales.registry.log(view).snapshot().files == files
+    assert [e.reason for e in sales.history("daily")] == [
+        "replaced, kept from what was there: unchanged",
+        "created",
+    ]
+    sales.sql(f"CREATE OR REPLACE MATERIALIZED VIEW daily CLUSTER BY (day) AS {query}")
+    assert sales.spark.sql("DESCRIBE DETAIL __vk_daily").first()["clusteringColumns"] == ["day"]
+    assert_right(sales, "daily")
+
+
+def test_nothing_is_kept_of_a_view_that_cannot_be_trusted(sales: Warehouse) -> None:
+    query = "SELECT day, sum(price) AS n FROM sales GROUP BY day"
+    sales.sql(f"CREATE MATERIALIZED VIEW daily AS {query}")
+    explained = sales.sql(f"EXPLAIN CREATE OR REPLACE MATERIALIZED VIEW daily AS {query}")
+    assert "its rows would be kept from what was there: unchanged" in str(explained)
+    sales.spark.sql("UPDATE __vk_daily SET n = 0")
+    assert "something else wrote into it" in sales.sql(f"CREATE OR REPLACE MATERIALIZED VIEW daily AS {query}").content
+    assert_right(sales, "daily")
+    sales.spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    replaced = sales.sql(f"CREATE OR REPLACE MATERIALIZED VIEW daily AS {query}")
+    sales.spark.conf.set("spark.sql.session.timeZone", "UTC")
+    assert replaced.content == "rebuilt: spark.sql.session.timeZone: it was UTC, now Asia/Tokyo"
+
+
+def test_a_view_that_is_replaced_while_it_is_refreshed(sales: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The change of the old definition is not installed into the new one."""
+    create = (
+        "CREATE OR REPLACE MATERIALIZED VIEW daily REFRESH POLICY INCREMENTAL AS SELECT day, sum(price) AS n FROM sales"
+    )
+    run(sales, f"{create} GROUP BY day", "INSERT INTO sales VALUES (DATE'2024-01-02', 5, 'a'), (NULL, 2, 'b')")
+    install = Executor.install
+
+    def late(self: Executor, *args: object, **kwargs: object) -> object:
+        monkeypatch.setattr(Executor, "install", install)
+        sales.sql(f"{create} WHERE day > DATE'2024-01-01' GROUP BY day")
+        return self.install(*args, **kwargs)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Executor, "install", late)
+    sales.refresh("daily")
+    assert_right(sales, "daily")
+    assert sales.audit("daily").equal and len(sales.history("daily")) == 2

@@ -44,8 +44,12 @@ def test_three_part_names_and_any_catalog(wh: Warehouse, direct: bool) -> None:
     assert [r.strategy for r in own.refresh()] == ["none", "none"]
     assert len(own.history("top")) == 2
     wh.sql("DROP VIEW top")  # as if CREATE had been killed before naming it
+    wh.sql("CREATE OR REPLACE VIEW sums AS SELECT k FROM __vk_sums")  # as if OR REPLACE had been
     own.refresh()
-    assert wh.spark.table("top").count() == 1
+    assert wh.spark.table("top").count() == 1 and wh.spark.table("sums").columns == ["k", "x", "n"]
+    run(own, "INSERT INTO events VALUES (9, 9)")
+    replaced = own.sql("CREATE OR REPLACE MATERIALIZED VIEW top AS SELECT max(x) AS x FROM sums HAVING max(x) > 0")
+    assert replaced.content == "kept from what was there: unchanged" and own.audit("top").equal
     own.drop("sums", cascade=True)
     assert not wh.spark.catalog.tableExists("__vk_sums")
 

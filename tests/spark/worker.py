@@ -1,6 +1,6 @@
 """A process that changes a source and refreshes views until it is killed.
 
-    worker.py FOLDER check            audits every view, refreshes, audits again, then goes on as `refresh`
+    worker.py FOLDER check            audits every view, refreshes, audits again, then changes, refreshes and replaces
     worker.py FOLDER refresh SECONDS  only refreshes, as fast as it can, and ends by itself
     worker.py FOLDER write SECONDS    only changes the source
 
@@ -9,6 +9,7 @@ Prints a line for each thing done, so that the one who kills it knows when.
 
 from __future__ import annotations
 
+import itertools
 import random
 import sys
 import time
@@ -21,6 +22,16 @@ VIEWS = {
     "sums": "SELECT k, sum(x) AS x, count(*) AS n FROM t GROUP BY k",
     "best": "SELECT n, max(x) AS x FROM sums GROUP BY n",
 }
+
+
+# Definitions that replace each other: rows that are filtered, rebuilt, grouped, that stay, and rebuilt again.
+REPLACED = (
+    "SELECT k, x FROM t WHERE x > 1",
+    "SELECT k, x FROM t WHERE x > 1 AND k < 3",
+    "SELECT k, x, s FROM t",
+    "SELECT k, sum(x) AS x FROM t GROUP BY k",
+    "SELECT k, sum(x) AS x FROM t GROUP BY k HAVING sum(x) > 9",
+)
 
 
 def say(text: str) -> None:
@@ -42,10 +53,9 @@ def check(wh: Warehouse) -> None:
     wh.refresh()
     found = wh.audit()
     assert found.equal, str(found)
-    for name, query in VIEWS.items():
-        if name in wh.registry.views():
-            left, right = wh.spark.table(name), wh.spark.sql(query)
-            assert left.exceptAll(right).isEmpty() and right.exceptAll(left).isEmpty(), name
+    for name, view in wh.registry.views().items():
+        left, right = wh.spark.table(name), wh.spark.sql(view.query)
+        assert left.exceptAll(right).isEmpty() and right.exceptAll(left).isEmpty(), name
     say("consistent")
 
 
@@ -55,10 +65,16 @@ def write(wh: Warehouse, chance: random.Random) -> None:
     wh.sql(f"DELETE FROM t WHERE x % 13 = {chance.randrange(13)} AND s = 'w'")
 
 
+def replace(wh: Warehouse, query: str) -> None:
+    made = wh.sql(f"CREATE OR REPLACE MATERIALIZED VIEW replaced REFRESH POLICY INCREMENTAL AS {query}")
+    say(f"replaced {made.content}")
+
+
 def main() -> None:
     folder, mode = sys.argv[1:3]
     until = time.monotonic() + float(sys.argv[3]) if len(sys.argv) > 3 else float("inf")
     chance = random.Random()
+    queries = itertools.cycle(REPLACED)
     wh = Warehouse.local(folder)
     say("open")
     if mode == "check":
@@ -74,6 +90,8 @@ def main() -> None:
                 say("refreshed " + " ".join(r.strategy for r in report))
             except ConflictError as conflict:
                 say(f"conflict: {conflict.message}")
+        if mode == "check":
+            replace(wh, next(queries))
     if mode == "refresh":
         say("done")
 

@@ -111,8 +111,7 @@ def _bag(content: Relation, changed: Changed) -> Maintenance:
 
 
 def _groups(kept: KeptGroups, changed: Changed) -> Maintenance:
-    appended = _only_appends(kept.input, changed)
-    fresh = [s for s in kept.states if s.why_fresh and not (appended and s.merge in ("least", "greatest"))]
+    fresh = fresh_states(kept, changed)
     below = change(kept.input, changed)
     if is_empty(below):
         return Maintenance(below, _merge_added(kept), insert_only=True)
@@ -120,6 +119,12 @@ def _groups(kept: KeptGroups, changed: Changed) -> Maintenance:
         reasons = tuple(Reason(s.name, f"its groups are computed afresh: {s.why_fresh}") for s in fresh)
         return Maintenance(_recomputed(kept, below), _merge_fresh(kept), False, reasons)
     return Maintenance(prune(_summed(kept, below)), _merge_added(kept), insert_only=False)
+
+
+def fresh_states(kept: KeptGroups, changed: Changed) -> list[StateColumn]:
+    """The states that such changes cannot be added to, so that the touched groups are computed afresh."""
+    appended = _only_appends(kept.input, changed)
+    return [s for s in kept.states if s.why_fresh and not (appended and s.merge in ("least", "greatest"))]
 
 
 def _only_appends(rel: Relation, changed: Changed) -> bool:

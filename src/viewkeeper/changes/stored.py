@@ -49,6 +49,7 @@ from viewkeeper.algebra.types import (
 COUNT = "__vk_count"
 WHOLE = "__vk_whole"
 _RESERVE = 100  # at least so many more rows than a LIMIT asks for
+WIDE_INTEGER = "decimal(19,0)"  # as which an average adds up integers
 _COUNT_DIGITS = 13  # a group of ten million million rows is past anything
 
 Merge = OneOf["add", "least", "greatest", "fresh"]
@@ -292,8 +293,8 @@ class _StateBuilder:
         counter = self._count_behind(measure)
         column = Column(measure.args[0])
         if argument in INTEGRAL:
-            wide: Scalar = Cast(column, "decimal(19,0)")
-            wide_type = "decimal(19,0)"
+            wide: Scalar = Cast(column, WIDE_INTEGER)
+            wide_type = WIDE_INTEGER
         else:
             wide, wide_type = column, argument
         parts = decimal_parts(wide_type) or (19, 0)

@@ -149,12 +149,15 @@ def explain(
     name: Name,
     stage: Annotated[
         str | None,
-        typer.Option(metavar="WORD", help="Only this part: query, algebra, kept, readers, change, sql, now."),
+        typer.Option(metavar="STAGE", help="One stage of its path: parsed, bound, normalized, changes, plan or sql."),
     ] = None,
     sql: Annotated[bool, typer.Option("--sql", help="Only the SQL that computes the view's change.")] = False,
 ) -> None:
     """Show how a view is kept: its algebra, the rules for its change, the SQL they make, what a refresh would do."""
-    run.out.sections(run.warehouse().explain(name), stage, only_sql=sql)
+    if sql:
+        run.out.change_sql(run.warehouse().explain(name))
+    else:
+        run.out.answer(run.warehouse().explain(name, stage))
 
 
 @command(app)

@@ -62,25 +62,14 @@ class Output:
         else:
             print(value)  # what is better said in a sentence
 
-    def sections(self, explanation: Explanation, wanted: str | None, *, only_sql: bool) -> None:
-        """An explanation, one part of it, or the SQL of a change as it can be piped elsewhere."""
-        if only_sql:
-            explanation = part_of(explanation, "sql")
-            self.data(explanation.to_data())
-            self.text("\n".join(explanation.sections.values()))
-        else:
-            self.answer(part_of(explanation, wanted) if wanted else explanation)
-
-
-def part_of(explanation: Explanation, wanted: str) -> Explanation:
-    """The sections whose heading begins with a word."""
-    found = {h: t for h, t in explanation.sections.items() if h.lower().startswith(wanted.lower())}
-    if not found:
-        known = ", ".join(h.split()[0].lower() for h in explanation.sections)
-        reason = explanation.sections.get("Not incremental")
-        why = f": {reason}" if reason and wanted.lower() in ("sql", "change") else ""
-        raise ViewkeeperError(f"{explanation.view} has no stage {wanted}{why}", hint=f"its stages: {known}")
-    return Explanation(explanation.view, found)
+    def change_sql(self, explanation: Explanation) -> None:
+        """Only the SQL of a view's change, as it can be piped elsewhere."""
+        found = {h: t for h, t in explanation.sections.items() if h.startswith("SQL")}
+        if not found:
+            reason = explanation.sections.get("Not incremental", "it is recomputed")
+            raise ViewkeeperError(f"{explanation.view} has no SQL of a change: {reason}")
+        self.data(Explanation(explanation.view, found).to_data())
+        self.text("\n".join(found.values()))
 
 
 def _show_explanation(console: Console, explanation: Explanation) -> None:

@@ -62,7 +62,7 @@ def _carry_out(item: Item, plan: ProjectPlan, wh: Warehouse, done: Records, prog
     statement = dataclasses.replace(item.definition.statement, or_replace=not new, cascade=True)
     created = wh.create(statement, leave=_replaced_later(item, plan, wh, done))
     progress(item.name, "created" if new else "replaced")
-    return _record(item, wh, getattr(created, "seconds", 0.0))
+    return _record(item, wh, getattr(created, "seconds", 0.0), getattr(created, "content", ""))
 
 
 def _replaced_later(item: Item, plan: ProjectPlan, wh: Warehouse, done: Records) -> set[str]:
@@ -72,8 +72,10 @@ def _replaced_later(item: Item, plan: ProjectPlan, wh: Warehouse, done: Records)
     return {v.name for view in views for v in (view, *wh.registry.readers(view))}
 
 
-def _record(item: Item, wh: Warehouse, seconds: float) -> RefreshRecord:
+def _record(item: Item, wh: Warehouse, seconds: float, content: str = "") -> RefreshRecord:
     last = next(iter(wh.history(item.name)))
     what = "created" if item.action == "create" else "replaced"
-    rows = last.rows_inserted or 0
-    return RefreshRecord(item.name, "recompute", f"{what}: {item.why}", rows, 0, seconds, last.covers, "create")
+    reason = f"{what}: {item.why}" + (f"; its rows were {content}" if content else "")
+    return RefreshRecord(
+        item.name, last.strategy, reason, last.rows_inserted or 0, 0, seconds, last.covers, last.install
+    )

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 import time
 import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from dataclasses import replace as replaced
 from pathlib import Path
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
@@ -14,18 +18,23 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from viewkeeper.algebra.clock import CLOCK
+from viewkeeper.algebra.reasons import Reason
 from viewkeeper.changes.stored import storable_names
-from viewkeeper.errors import SqlError, StorageError
+from viewkeeper.errors import ConflictError, SqlError, StorageError
 from viewkeeper.runtime.define import sql_error
 from viewkeeper.runtime.execute import Executor, committing, translate
 from viewkeeper.runtime.forms import content_query, form_of, public_relation
+from viewkeeper.runtime.guard import only_installer
 from viewkeeper.runtime.look import Versions, clock_moments
+from viewkeeper.runtime.takeover import Takeover, takeover, told
 from viewkeeper.settings import Settings
 from viewkeeper.sql.unparse import quote, string_literal, unparse
 from viewkeeper.store.changes import Unchanged
 from viewkeeper.store.leaves import Pin, PinnedLeaves
 from viewkeeper.store.registry import Registry
-from viewkeeper.store.views import COVERS_PROPERTY, VIEW_PROPERTY, Covered, RefreshNote, View
+from viewkeeper.store.views import COVERS_PROPERTY, VIEW_PROPERTY, Covered, Covers, RefreshNote, View
+
+_SHOWS = "viewkeeper.shows"  # a property of the Spark view: of which definition it is
 
 
 @dataclass(frozen=True)
@@ -36,9 +45,8 @@ class Creator:
     registry: Registry
     settings: Settings
 
-    def fill(self, view: View, *, replace: bool) -> None:
+    def fill(self, view: View, reason: str = "created", *, replace: bool = False) -> None:
         """Create the view's table with its content, definition and coverage in one commit, then show it."""
-        executor = Executor(self.spark, self.registry, self.settings)
         versions = Versions(self.registry)
         tables = self.registry.tables
         pins = {t: Pin(v := versions.of(t), v, Unchanged()) for t in view.tables}
@@ -46,32 +54,79 @@ class Creator:
         moments = clock_moments(view, {}, versions.moment)
         if moments is not None:
             covers[CLOCK] = Covered(CLOCK, moments[1])
-        note = RefreshNote(
-            view=view.id,
-            sequence=1,
-            refresh=uuid.uuid4().hex,
-            covers=covers,
-            strategy="recompute",
-            reason="created",
-            base=-1,
-            started=int(time.time() * 1000),
-            rows_deleted=0,
-            install="create",
-        )
+        note = replaced(_first_note(view, covers, reason), rows_deleted=0)
         rows = sum(tables.log(t).snapshot(p.new).rows or 0 for t, p in pins.items())
-        session = executor.session(view, executor.fitting(rows) if not view.reads_unversioned else {})
         query = content_query(view, PinnedLeaves(pins, moments), self.registry.find)
         self._clear_leftovers(view)
+        self._make_table(view, note, query, None if view.reads_unversioned else rows, replace=replace)
+        self.show(view)
+
+    def replace(self, view: View, old: View) -> tuple[View, Takeover | Reason]:
+        """Fill the view from what it replaces, where that is exact, else from its sources; the view as it is kept."""
+        found = takeover(old, view, self.registry)
+        if isinstance(found, Reason):
+            self.fill(view, f"replaced, {told(found)}", replace=True)
+            return view, found
+        if found.in_place:
+            view = replaced(view, id=old.id)
+            self._redefine(view, found)
+        else:
+            self._take_over(view, found)
+        self.show(view)
+        return view, found
+
+    def _redefine(self, view: View, found: Takeover) -> None:
+        """Write the new definition to a table that stays as it is, in one commit."""
+        note = replaced(
+            _first_note(view, found.covers, f"replaced, {told(found)}"),
+            sequence=found.standing.next_sequence,
+            strategy="none",
+            install="",
+            base=found.standing.version,
+            moves=True,
+        )
+        session = self._executor.session(view, {})
+        properties = {VIEW_PROPERTY: view.to_json(), "comment": view.comment or ""}
+        with self._one_commit(session, view, note):
+            self._check_unchanged(view, found)
+            session.sql(f"ALTER TABLE {view.backing} SET TBLPROPERTIES ({_listed(properties)})")
+
+    def _take_over(self, view: View, found: Takeover) -> None:
+        """Replace the table by what the new definition makes of it, at the versions that it covers, in one commit."""
+        version = found.standing.version
+        query = unparse(found.content, PinnedLeaves({view.backing: Pin(version, version, Unchanged())}))
+        note = replaced(_first_note(view, found.covers, f"replaced, {told(found)}"), strategy="incremental")
+        self._check_unchanged(view, found)
+        self._make_table(view, note, query, found.rows, replace=True)
+
+    def _check_unchanged(self, view: View, found: Takeover) -> None:
+        """What the table covers was read from its last commits: they must still be the last."""
+        if self.registry.log(view).version() != found.standing.version:
+            raise ConflictError(f"{view.name} was changed by another process at the same time; nothing was applied")
+
+    @property
+    def _executor(self) -> Executor:
+        return Executor(self.spark, self.registry, self.settings)
+
+    def _make_table(self, view: View, note: RefreshNote, query: str, rows: int | None, *, replace: bool) -> None:
+        """Make the table by one statement that reads so many rows; None, if nobody knows."""
+        fitting = self._executor.fitting(rows) if rows is not None else {}
+        session = self._executor.session(view, fitting)
+        with self._one_commit(session, view, note):
+            session.sql(_create_table(view, note, query, replace=replace)).collect()
+
+    @contextmanager
+    def _one_commit(self, session: SparkSession, view: View, note: RefreshNote) -> Iterator[None]:
+        """What is run inside is one commit with this note, and its errors are ours."""
         try:
-            with committing(session, view.id, note):
-                session.sql(_create_table(view, note, query, replace=replace)).collect()
+            with only_installer(self.registry.tables.folder(view.backing)), committing(session, view.id, note):
+                yield
         except PySparkException as error:
             if error.getCondition() in ("DIVIDE_BY_ZERO", "ARITHMETIC_OVERFLOW", "CAST_INVALID_INPUT"):
                 raise sql_error(error) from error
             raise translate(error, view, "created") from error
         except Py4JJavaError as error:
             raise translate(error, view, "created") from error
-        self.show(view)
 
     def show(self, view: View) -> None:
         """The Spark view that readers use, with exactly the view's columns."""
@@ -80,9 +135,17 @@ class Creator:
             for name, _ in view.columns
         )
         comment = f" COMMENT {string_literal(view.comment)}" if view.comment else ""
-        session = Executor(self.spark, self.registry, self.settings).session(view, {})
-        text = unparse(public_relation(view))
-        session.sql(f"CREATE OR REPLACE VIEW {view.name} ({columns}){comment} AS {text}")
+        session = self._executor.session(view, {})
+        shown = f"({columns}){comment}\nTBLPROPERTIES ({_listed({_SHOWS: _digest(view)})})"
+        session.sql(f"CREATE OR REPLACE VIEW {view.name} {shown}\nAS {unparse(public_relation(view))}")
+
+    def is_shown(self, view: View) -> bool:
+        """Whether readers see the view as it is defined now: a process may have been killed before it told them."""
+        try:
+            found = self.spark.sql(f"SHOW TBLPROPERTIES {view.name} ({string_literal(_SHOWS)})").first()
+        except PySparkException:
+            return False
+        return found is not None and found["value"] == _digest(view)
 
     def drop(self, view: View) -> None:
         """First what readers see, then the table, so that nobody reads half of a view."""
@@ -99,6 +162,11 @@ class Creator:
         folder = tables.folder(view.backing)
         if folder is not None and folder.exists() and not tables.has_delta(view.backing):
             _remove(folder, "what a broken CREATE left")
+
+
+def _digest(view: View) -> str:
+    """A short name for all that readers see of a view's definition."""
+    return hashlib.sha256(view.to_json().encode()).hexdigest()[:16]
 
 
 def _remove(folder: Path, what: str) -> None:
@@ -118,11 +186,28 @@ def _create_table(view: View, note: RefreshNote, query: str, *, replace: bool) -
         VIEW_PROPERTY: view.to_json(),
         COVERS_PROPERTY: json.dumps(json.loads(note.to_json())),
     }
-    listed = ", ".join(f"{string_literal(k)} = {string_literal(v)}" for k, v in properties.items())
     clustered = f"\nCLUSTER BY ({', '.join(map(quote, _stored_columns(view)))})" if view.cluster_by else ""
     comment = f"\nCOMMENT {string_literal(view.comment)}" if view.comment else ""
     verb = "CREATE OR REPLACE TABLE" if replace else "CREATE TABLE"
-    return f"{verb} {view.backing} USING DELTA{clustered}{comment}\nTBLPROPERTIES ({listed})\nAS {query}"
+    return f"{verb} {view.backing} USING DELTA{clustered}{comment}\nTBLPROPERTIES ({_listed(properties)})\nAS {query}"
+
+
+def _listed(properties: Mapping[str, str]) -> str:
+    return ", ".join(f"{string_literal(k)} = {string_literal(v)}" for k, v in properties.items())
+
+
+def _first_note(view: View, covers: Covers, reason: str) -> RefreshNote:
+    return RefreshNote(
+        view=view.id,
+        sequence=1,
+        refresh=uuid.uuid4().hex,
+        covers=covers,
+        strategy="recompute",
+        reason=reason,
+        base=-1,
+        started=int(time.time() * 1000),
+        install="create",
+    )
 
 
 def _stored_columns(view: View) -> list[str]:

@@ -26,7 +26,7 @@ from viewkeeper.runtime.look import Look
 from viewkeeper.runtime.reads import ReadOnce
 from viewkeeper.runtime.spark import SMALL_STEP, private_session
 from viewkeeper.settings import Settings
-from viewkeeper.sql.unparse import quote, string_literal, unparse
+from viewkeeper.sql.unparse import string_literal, unparse
 from viewkeeper.store.log import Commit
 from viewkeeper.store.names import canonical
 from viewkeeper.store.registry import Registry
@@ -126,13 +126,7 @@ class Executor:
             return self.untouched(look, note)
         table, version = look.view.backing, look.standing.version
         way = step.install if seen["went"] else "append"
-        match way:
-            case "append":
-                statement = install.append_bag(table, merge)
-            case "rewrite":
-                statement = install.rewrite_bag(table, version, merge)
-            case "merge":
-                statement = install.merge_bag(table, version, merge)
+        statement = install.install_bag(way, table, version, merge)
         note = replace(note, rows_inserted=seen["came"], rows_deleted=seen["went"], install=way)
         tell(f"installing by {way}")
         self.install(session, look, note, statement)
@@ -165,8 +159,7 @@ class Executor:
         )
         if not seen["touched"]:
             return self.untouched(look, note)
-        columns = ", ".join(quote(item.name) for item in merge.columns)
-        statement = install.overwrite(table, f"SELECT {columns} FROM {install.CONTENT_VIEW} WHERE {install.KEEP}")
+        statement = install.rewrite_groups(table, merge)
         note = replace(note, rows_inserted=seen["came"], rows_deleted=seen["went"], install="rewrite")
         tell("installing by rewrite")
         self.install(session, look, note, statement)
@@ -246,6 +239,11 @@ class Executor:
         """Run a statement as the refresh's one commit, and see that the commit is there."""
         view = look.view
         with only_installer(self.registry.tables.folder(view.backing)), committing(session, view.id, note):
+            now = self.registry.current(view)
+            if now is None or now.id != view.id:
+                raise ConflictError(
+                    f"{view.name} was replaced by another process at the same time; nothing was applied"
+                )
             session.sql(statement).collect()
         commit = self.find_commit(view, note)
         if commit is None and may_be_empty and self.registry.log(view).version() == note.base:

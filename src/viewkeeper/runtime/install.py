@@ -7,6 +7,7 @@ from viewkeeper.algebra.relations import WEIGHT, Field
 from viewkeeper.algebra.scalars import Column
 from viewkeeper.changes.refresh import CHANGE, OLD, MergeBag, MergeGroups, MergeTop
 from viewkeeper.changes.stored import COUNT, WHOLE
+from viewkeeper.planner.plan import Install
 from viewkeeper.sql.unparse import order_text, quote, render, string_literal
 
 CHANGE_VIEW = "__vk_change"  # temporary views of the refresh's own session
@@ -18,6 +19,17 @@ _RAISE = f"CAST(raise_error({string_literal(_GONE)}) AS BIGINT)"
 
 def overwrite(table: str, query: str) -> str:
     return f"INSERT OVERWRITE {table}\n{query}"
+
+
+def install_bag(way: Install, table: str, version: int, merge: MergeBag) -> str:
+    """The statement that brings the rows of the change into the table."""
+    match way:
+        case "append":
+            return append_bag(table, merge)
+        case "rewrite":
+            return rewrite_bag(table, version, merge)
+        case "merge":
+            return merge_bag(table, version, merge)
 
 
 def append_bag(table: str, merge: MergeBag) -> str:
@@ -141,6 +153,12 @@ def merged_groups(table: str, version: int, merge: MergeGroups, change: str) -> 
         f"FROM (SELECT *, true AS {WAS} FROM {table} VERSION AS OF {version}) AS t\n"
         f"FULL OUTER JOIN (SELECT *, true AS {HIT} FROM (\n{change})) AS c ON {_on(merge)}"
     )
+
+
+def rewrite_groups(table: str, merge: MergeGroups) -> str:
+    """What is left of `merged_groups` in the place of what was there."""
+    columns = _list(tuple(item.name for item in merge.columns))
+    return overwrite(table, f"SELECT {columns} FROM {CONTENT_VIEW} WHERE {KEEP}")
 
 
 def merge_groups(table: str, merge: MergeGroups) -> str:

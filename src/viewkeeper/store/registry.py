@@ -29,6 +29,10 @@ class Registry:
         backing = backing_name(name)
         return self._at(backing) if self.tables.has_delta(backing) else None
 
+    def current(self, view: View) -> View | None:
+        """The view as its table says now: another one, if it was replaced since."""
+        return self._at(view.backing)
+
     def get(self, parts: tuple[str, ...]) -> View:
         name = self.tables.canonical(parts)
         view = self.find(name)

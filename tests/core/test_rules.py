@@ -1,0 +1,76 @@
+"""The rules that explain names are the rules that the change is computed by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from unittest.mock import patch
+
+import pytest
+from hypothesis import assume, given
+
+from viewkeeper.algebra.node import walk
+from viewkeeper.algebra.relations import Relation, Values
+from viewkeeper.changes import propagate, refresh, rules
+from viewkeeper.changes.refresh import maintenance
+from viewkeeper.changes.rules import Rule, applied_rules
+from viewkeeper.changes.stored import Kept, stored_form
+from viewkeeper.changes.weights import Changed
+from viewkeeper.testing.histories import SCHEMAS, History
+from viewkeeper.testing.strategies import changing_views, views
+
+pytestmark = pytest.mark.core
+
+RULES = [value for value in vars(rules).values() if isinstance(value, Rule)]
+FUNCTIONS = {f for rule in RULES for f in rule.functions}
+
+
+@contextmanager
+def watched() -> Iterator[set[str]]:
+    """The names of the rules' functions that are called."""
+    called: set[str] = set()
+
+    def watching(function: Callable[..., object]) -> Callable[..., object]:
+        def watch(*args: object) -> object:
+            called.add(function.__name__)
+            return function(*args)
+
+        return watch
+
+    modules = {propagate.__name__: propagate, refresh.__name__: refresh}
+    patches = [patch.object(modules[f.__module__], f.__name__, watching(f)) for f in FUNCTIONS]
+    for one in patches:
+        one.start()
+    try:
+        yield called
+    finally:
+        for one in patches:
+            one.stop()
+
+
+def used(kept: Kept, changed: Changed) -> tuple[set[str], set[str]]:
+    """The functions that explain names, and those that are called."""
+    named = {f.__name__ for applied in applied_rules(kept, changed) for f in applied.rule.functions}
+    with watched() as called:
+        maintenance(kept, changed)
+    return named, called
+
+
+@given(changing_views())
+def test_a_named_rule_is_used(case: tuple[Relation, History]) -> None:
+    definition, history = case
+    named, called = used(stored_form(definition, "__vk_v").kept, history.changed(0, 1))
+    assert named <= called
+
+
+@given(views())
+def test_a_rule_that_is_used_is_named(definition: Relation) -> None:
+    """Where every table changed; one that did not is asked too, and gives nothing."""
+    assume(not any(isinstance(node, Values) for node in walk(definition)))
+    named, called = used(stored_form(definition, "__vk_v").kept, dict.fromkeys(SCHEMAS, "any"))
+    assert named == called
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_every_rule_has_its_equation(rule: Rule) -> None:
+    assert all(rule.equations) and (rule.equations or rule in (rules.UNCHANGED, rules.APPENDED, rules.RESERVE))
