@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
+from viewkeeper.algebra.clock import CLOCK, moved_bounds, reads_clock
 from viewkeeper.algebra.normalize import drop_empty
 from viewkeeper.algebra.relations import (
     WEIGHT,
@@ -18,6 +19,7 @@ from viewkeeper.algebra.relations import (
     Generate,
     Item,
     Join,
+    Pivot,
     Project,
     Relation,
     Scan,
@@ -25,6 +27,7 @@ from viewkeeper.algebra.relations import (
     SetOperation,
     Top,
     Union,
+    Unpivot,
     Values,
     Window,
     empty,
@@ -66,7 +69,7 @@ def _change(rel: Relation, changed: Changed) -> Relation:
             return _top(rel, changed)
         case Generate():
             return _generate(rel, changed)
-        case Changes() | SetOperation():
+        case Changes() | SetOperation() | Pivot() | Unpivot():
             raise InternalError(f"{type(rel).__name__} has no change rule: it is never in a definition")
         case _:
             assert_never(rel)
@@ -82,8 +85,13 @@ def _scan(rel: Scan, changed: Changed) -> Relation:
 
 
 def _filter(rel: Filter, changed: Changed) -> Relation:
-    """δ(σ_p E) = σ_p δE"""
-    return Filter(_change(rel.input, changed), rel.predicate)
+    """δ(σ_p E) = σ_p δE; where p looks at the clock + σ_{p ∧ ¬p_old} E_old − σ_{p_old ∧ ¬p} E_old"""
+    own = Filter(_change(rel.input, changed), rel.predicate)
+    if CLOCK not in changed or not reads_clock(rel.predicate):
+        return own
+    entered, left = moved_bounds(rel.predicate)
+    was = before(rel.input, changed)
+    return Union((own, weighted(Filter(was, entered), 1), weighted(Filter(was, left), -1)))
 
 
 def _project(rel: Project, changed: Changed) -> Relation:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import assert_never
 
+from viewkeeper.algebra.clock import CLOCK
 from viewkeeper.algebra.node import walk
 from viewkeeper.algebra.normalize import drop_empty, prune
 from viewkeeper.algebra.reasons import Reason
@@ -16,19 +17,21 @@ from viewkeeper.algebra.relations import (
     Item,
     Join,
     Measure,
+    Ordering,
     Project,
     Relation,
     Scan,
+    Schema,
     Top,
     Window,
     is_empty,
     pass_through,
 )
-from viewkeeper.algebra.scalars import NULL, ZERO, Cast, Column, Scalar, call
+from viewkeeper.algebra.scalars import NULL, ZERO, Cast, Clock, Column, Scalar, call
 from viewkeeper.algebra.types import BIGINT, INTEGRAL, decimal, decimal_parts
 from viewkeeper.changes.groups import affected_keys, restrict
 from viewkeeper.changes.propagate import change
-from viewkeeper.changes.stored import COUNT, Kept, KeptBag, KeptGroups, StateColumn
+from viewkeeper.changes.stored import COUNT, Kept, KeptBag, KeptGroups, KeptTop, StateColumn
 from viewkeeper.changes.weights import Changed, net
 
 OLD, CHANGE = "old.", "change."
@@ -53,7 +56,25 @@ class MergeGroups:
 class MergeBag:
     """Rows of positive weight come, rows of negative weight go, each as often as its weight says."""
 
-    columns: tuple[str, ...]
+    columns: Schema
+
+
+@dataclass(frozen=True)
+class MergeTop:
+    """The change is merged like a bag's into the kept first rows, as far as these reach.
+
+    Where not all rows are kept, a changed row behind the last kept one is left out: the rows between are not known.
+    Nor is it known how many copies there are of the last one: it goes with the first of them.
+    Fewer than `wanted` left are not enough; at most `room` are kept.
+    """
+
+    columns: Schema
+    order_by: tuple[Ordering, ...]
+    wanted: int
+    room: int
+
+
+Merge = MergeGroups | MergeBag | MergeTop
 
 
 @dataclass(frozen=True)
@@ -61,7 +82,7 @@ class Maintenance:
     """A view's change as algebra, how to merge it, and why it is computed in this way."""
 
     change: Relation
-    merge: MergeGroups | MergeBag
+    merge: Merge
     insert_only: bool
     reasons: tuple[Reason, ...] = ()
 
@@ -77,14 +98,16 @@ def maintenance(kept: Kept, changed: Changed) -> Maintenance:
             return _bag(content, changed)
         case KeptGroups():
             return _groups(kept, changed)
+        case KeptTop(input, order_by, wanted):
+            rows = prune(drop_empty(net(change(input, changed))))
+            return Maintenance(rows, MergeTop(input.schema, order_by, wanted, kept.room), insert_only=False)
         case _:
             assert_never(kept)
 
 
 def _bag(content: Relation, changed: Changed) -> Maintenance:
     rows = prune(drop_empty(net(change(content, changed))))
-    columns = tuple(f.name for f in content.schema)
-    return Maintenance(rows, MergeBag(columns), insert_only=_only_appends(content, changed))
+    return Maintenance(rows, MergeBag(content.schema), insert_only=_only_appends(content, changed))
 
 
 def _groups(kept: KeptGroups, changed: Changed) -> Maintenance:
@@ -107,7 +130,8 @@ def _only_appends(rel: Relation, changed: Changed) -> bool:
         isinstance(n, Aggregate | Window | Top) or (isinstance(n, Join) and n.kind not in ("inner", "semi"))
         for n in nodes
     )
-    return not replaced and all(changed[t] == "appended" for t in tables if t in changed)
+    waits = CLOCK in changed and any(isinstance(n, Clock) for n in nodes)
+    return not replaced and not waits and all(changed[t] == "appended" for t in tables if t in changed)
 
 
 # Additive states: □V = γ_G of the signed contributions
