@@ -15,7 +15,9 @@ from hypothesis import strategies as st
 from warehouses import add_rows, make_table, make_view
 
 from viewkeeper import Settings
+from viewkeeper.algebra.clock import reads_clock
 from viewkeeper.algebra.display import show, show_condition, show_scalar
+from viewkeeper.algebra.node import walk
 from viewkeeper.algebra.relations import (
     Aggregate,
     Filter,
@@ -29,7 +31,7 @@ from viewkeeper.algebra.relations import (
     names,
 )
 from viewkeeper.algebra.restriction import Conditions
-from viewkeeper.algebra.scalars import TRUE, Column, Literal, Scalar, call, columns, conjunction
+from viewkeeper.algebra.scalars import TRUE, Clock, Column, Literal, Scalar, call, columns, conjunction
 from viewkeeper.changes.propagate import change
 from viewkeeper.changes.refresh import maintenance
 from viewkeeper.changes.relevance import narrowed, rows_that_matter
@@ -400,6 +402,15 @@ def test_filters_that_are_there_are_not_added_again() -> None:
     assert isinstance(joined, Join)
     assert joined.left == Filter(filtered, call("=", B, ONE))
     assert joined.right == Filter(RIGHT, call("<=", C, Literal("4")))
+
+
+def test_what_the_clock_keeps_out_may_come_in_later() -> None:
+    """Only what holds at any time counts, and no filter that looks at the clock is added."""
+    join = Join(LEFT, RIGHT, "inner", call("=", A, C))
+    waiting = Filter(join, call("AND", call("<", A, Clock("CURRENT_DATE")), call("=", B, ONE)))
+    assert matters(waiting) == {"r": "b = 1 AND a IS NOT NULL", "t": "a IS NOT NULL"}
+    added = [n.predicate for n in walk(content(waiting)) if isinstance(n, Filter) and isinstance(n.input, Scan)]
+    assert len(added) == 2 and not any(map(reads_clock, added))
 
 
 def test_a_view_that_is_always_empty_never_changes() -> None:

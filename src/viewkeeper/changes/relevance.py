@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
+from viewkeeper.algebra.clock import reads_clock
 from viewkeeper.algebra.conditions import disjunction
 from viewkeeper.algebra.relations import (
     Aggregate,
@@ -88,7 +89,7 @@ class _Narrowing:
                 scan = _filtered_table(rel)
                 if scan is not None:
                     return self.table(rel, scan, demand)
-                return Filter(self.narrow(rel.input, [*conjuncts(rel.predicate), *demand]), rel.predicate)
+                return Filter(self.narrow(rel.input, [*_steady(rel.predicate), *demand]), rel.predicate)
             case Project(input, items):
                 values = {i.name: i.value for i in items}
                 return replace(rel, input=self.narrow(input, [substitute(c, values) for c in demand]))
@@ -165,7 +166,7 @@ class _Narrowing:
                 return _Rows(self.variables(rel.schema))
             case Filter(input, predicate):
                 below = self.rows(input)
-                return replace(below, facts=tuple(below.put_into(conjuncts(predicate))))
+                return replace(below, facts=tuple(below.put_into(_steady(predicate))))
             case Project(input, items):
                 below = self.rows(input)
                 return replace(below, columns={i.name: substitute(i.value, below.columns) for i in items})
@@ -233,6 +234,11 @@ def _padded(demand: Demand, side: Relation) -> Demand:
     return [substitute(c, dict.fromkeys(names(side), NULL)) for c in demand]
 
 
+def _steady(condition: Scalar) -> list[Scalar]:
+    """The terms of a condition that hold of a row at any time: what the clock keeps out today may come in tomorrow."""
+    return [term for term in conjuncts(condition) if not reads_clock(term)]
+
+
 def _filtered_table(rel: Relation) -> Scan | None:
     while isinstance(rel, Filter):
         rel = rel.input
@@ -241,4 +247,4 @@ def _filtered_table(rel: Relation) -> Scan | None:
 
 def _filters(rel: Relation) -> list[Scalar]:
     """The conditions of the filters right above a table, the lowest first."""
-    return [*_filters(rel.input), *conjuncts(rel.predicate)] if isinstance(rel, Filter) else []
+    return [*_filters(rel.input), *_steady(rel.predicate)] if isinstance(rel, Filter) else []
