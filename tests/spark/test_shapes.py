@@ -90,7 +90,7 @@ LOWERED = {
 FEW = frozenset(
     """left_ full_ theta nest counted not_exists not_in under_or correlated threshold having_sub except_all intersect_
     latest running validity ranked_groups best over_best cheapest rollup_ exploded picked distincts
-    pivot_ unpivot_ lateral_top lateral_left as_of on_one_side in_two_days listed""".split()
+    pivot_ unpivot_ lateral_top lateral_left in_two_days listed""".split()
 )
 
 SETUP = [
