@@ -92,7 +92,6 @@ LOWERED = {
     "listed": "SELECT k, listagg(tag, ',') WITHIN GROUP (ORDER BY tag) AS tags, listagg(DISTINCT tag) WITHIN GROUP (ORDER BY tag DESC) AS once FROM o GROUP BY k",
     "percentiles": "SELECT k, percentile_cont(0.5) WITHIN GROUP (ORDER BY price) AS a, percentile_disc(0.25) WITHIN GROUP (ORDER BY price DESC) FILTER (WHERE id > 4) AS b FROM o GROUP BY k",
     "known": "SELECT k, first(tag) IGNORE NULLS IS NULL AS none, count(DISTINCT tag, price) AS n FROM o GROUP BY k",
-    "windows_above": "SELECT w.end AS until, n FROM (SELECT window(CAST(day AS TIMESTAMP), '2 days') AS w, count(*) AS n FROM o GROUP BY w) WHERE n > 1",
     "filtered": "SELECT id, sum(price) FILTER (WHERE tag IS NOT NULL) OVER (PARTITION BY k ORDER BY day, id) AS x FROM o",
 }
 
@@ -101,7 +100,7 @@ FEW = frozenset(
     """left_ full_ theta nest counted not_exists not_in under_or correlated threshold having_sub except_all intersect_
     latest running validity ranked_groups best over_best cheapest rollup_ exploded picked distincts
     means averages inner_picks payloads dearest
-    pivot_ unpivot_ lateral_top lateral_left as_of on_one_side in_two_days listed""".split()
+    pivot_ unpivot_ lateral_top lateral_left in_two_days listed""".split()
 )
 
 SETUP = [

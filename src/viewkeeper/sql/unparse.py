@@ -110,7 +110,8 @@ class _Block:
     measured: frozenset[str] = frozenset()
     windowed: frozenset[str] = frozenset()  # columns over windows, which nothing else in this SELECT can read
     lateral: bool = False
-    tail: str = ""  # ORDER BY … LIMIT …
+    order_by: tuple[tuple[str, str], ...] = ()  # what by, and in which direction
+    tail: str = ""  # LIMIT … OFFSET …
 
     @property
     def plain(self) -> bool:
@@ -163,6 +164,11 @@ class _Writer:
             text += f"\nHAVING {' AND '.join(block.having)}"
         elif block.aggregated and not block.group_by and not block.measured.intersection(labels):
             text += "\nHAVING TRUE"  # nothing else says that this is one row for all
+        if block.order_by:
+            # By what is selected where possible: below LATERAL, Spark forgets an order by anything else.
+            named = ((block.columns[n], label) for n, label in labels.items())
+            selected = {value: quote(label) for value, label in named if _aliased(value, label) != value}
+            text += f"\nORDER BY {', '.join(f'{selected.get(by, by)} {how}' for by, how in block.order_by)}"
         return text + (f"\n{block.tail}" if block.tail else "")
 
     def block(self, rel: Relation) -> _Block:
@@ -264,10 +270,10 @@ class _Writer:
         # A constant orders nothing, and a number would be taken for the position of a column.
         texts = below.columns
         ordered = tuple(o for o in rel.order_by if not _is_constant(texts[o.column]) or "(" in texts[o.column])
-        tail = [f"ORDER BY {order_text(ordered, below.columns)}"] if ordered else []
-        tail += [f"LIMIT {rel.limit}"] if rel.limit is not None else []
+        tail = [f"LIMIT {rel.limit}"] if rel.limit is not None else []
         tail += [f"OFFSET {rel.offset}"] if rel.offset else []
-        return replace(below, tail="\n".join(tail))
+        order_by = tuple((texts[o.column], _direction(o)) for o in ordered)
+        return replace(below, order_by=order_by, tail="\n".join(tail))
 
     def generate(self, rel: Generate) -> _Block:
         below = self.next_to(rel.input)
@@ -444,10 +450,11 @@ def _grouping(sets: tuple[tuple[str, ...], ...], keys: Mapping[str, str]) -> tup
 
 
 def order_text(order_by: tuple[Ordering, ...], columns: Mapping[str, str]) -> str:
-    return ", ".join(
-        f"{columns[o.column]} {'DESC' if o.descending else 'ASC'} NULLS {'FIRST' if o.nulls_first else 'LAST'}"
-        for o in order_by
-    )
+    return ", ".join(f"{columns[o.column]} {_direction(o)}" for o in order_by)
+
+
+def _direction(order: Ordering) -> str:
+    return f"{'DESC' if order.descending else 'ASC'} NULLS {'FIRST' if order.nulls_first else 'LAST'}"
 
 
 def render_measure(measure: Measure, columns: Mapping[str, str]) -> str:
