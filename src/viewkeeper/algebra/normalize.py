@@ -26,7 +26,7 @@ from viewkeeper.algebra.relations import (
     pass_through,
     with_inputs,
 )
-from viewkeeper.algebra.scalars import Column, columns, subqueries, substitute
+from viewkeeper.algebra.scalars import TRUE, Column, Scalar, columns, conjunction, conjuncts, subqueries, substitute
 
 
 def prune(rel: Relation, needed: frozenset[str] | None = None) -> Relation:
@@ -100,6 +100,29 @@ def _renames(items: tuple[Item, ...]) -> bool:
 def _nested(items: tuple[Item, ...]) -> bool:
     """Whether a subquery may refer to a column of this row by name."""
     return any(subqueries(i.value) for i in items)
+
+
+def into_joins(rel: Relation) -> Relation:
+    """σ_p(L ⋈_c R) = L ⋈_{c ∧ p} R, with every condition at the lowest inner join that has its columns."""
+    below = with_inputs(rel, tuple(into_joins(i) for i in inputs(rel)))
+    match below:
+        case Filter(Join(kind="inner") as join, predicate):
+            return _join_on(join, conjuncts(predicate))
+        case Join(left, right, "inner", condition):
+            return _join_on(Join(left, right, "inner", TRUE), conjuncts(condition))
+        case _:
+            return below
+
+
+def _join_on(join: Join, conditions: list[Scalar]) -> Join:
+    here = [c for c in (*conjuncts(join.condition), *conditions) if c != TRUE]
+    sides = []
+    for side in (join.left, join.right):
+        inner = isinstance(side, Join) and side.kind == "inner"
+        own = [c for c in here if inner and columns(c) and columns(c) <= set(names(side))]
+        here = [c for c in here if c not in own]
+        sides.append(_join_on(side, own) if isinstance(side, Join) and own else side)
+    return Join(sides[0], sides[1], "inner", conjunction(here))
 
 
 def drop_empty(rel: Relation) -> Relation:

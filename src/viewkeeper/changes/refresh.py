@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import assert_never
 
+from viewkeeper.algebra.keys import NOTHING, Declared
 from viewkeeper.algebra.node import walk
 from viewkeeper.algebra.normalize import drop_empty, prune
 from viewkeeper.algebra.reasons import Reason
@@ -28,8 +29,9 @@ from viewkeeper.algebra.scalars import NULL, ZERO, Cast, Column, Scalar, call
 from viewkeeper.algebra.types import BIGINT, INTEGRAL, decimal, decimal_parts
 from viewkeeper.changes.groups import affected_keys, restrict
 from viewkeeper.changes.propagate import change
+from viewkeeper.changes.references import Question, questions
 from viewkeeper.changes.stored import COUNT, Kept, KeptBag, KeptGroups, StateColumn
-from viewkeeper.changes.weights import Changed, net
+from viewkeeper.changes.weights import Changed, net, only_appends
 
 OLD, CHANGE = "old.", "change."
 
@@ -58,56 +60,67 @@ class MergeBag:
 
 @dataclass(frozen=True)
 class Maintenance:
-    """A view's change as algebra, how to merge it, and why it is computed in this way."""
+    """A view's change as algebra, how to merge it, and why it is computed in this way.
+
+    The answers to `questions` may make another change possible that reads less.
+    """
 
     change: Relation
     merge: MergeGroups | MergeBag
     insert_only: bool
     reasons: tuple[Reason, ...] = ()
+    questions: tuple[Question, ...] = ()
 
     @property
     def nothing(self) -> bool:
         return is_empty(self.change)
 
 
-def maintenance(kept: Kept, changed: Changed) -> Maintenance:
-    """How the kept form of a view follows these changes of its tables."""
+def maintenance(kept: Kept, changed: Changed, declared: Declared = NOTHING) -> Maintenance:
+    """How the kept form of a view follows these changes of its tables, by what is declared of them."""
+    found = _maintenance(kept, changed, declared)
+    if not declared.references:
+        return found
+    undeclared = _maintenance(kept, changed, NOTHING)
+    spared = _tables(undeclared.change) - _tables(found.change)
+    reasons = tuple(Reason(r.child, f"only its changes are read: {r}") for r in declared.references if r.child in spared)
+    asked = questions(kept.content, changed, declared)
+    answered = _maintenance(kept, {**changed, **{q.table: "apart" for q in asked}}, declared)
+    reads_less = bool(_tables(found.change) - _tables(answered.change))
+    return replace(found, reasons=found.reasons + reasons, questions=asked if reads_less else ())
+
+
+def _tables(rel: Relation) -> set[str]:
+    """The tables of which a state is read."""
+    return {n.table for n in walk(rel) if isinstance(n, Scan)}
+
+
+def _maintenance(kept: Kept, changed: Changed, declared: Declared) -> Maintenance:
     match kept:
         case KeptBag(content):
-            return _bag(content, changed)
+            return _bag(content, changed, declared)
         case KeptGroups():
-            return _groups(kept, changed)
+            return _groups(kept, changed, declared)
         case _:
             assert_never(kept)
 
 
-def _bag(content: Relation, changed: Changed) -> Maintenance:
-    rows = prune(drop_empty(net(change(content, changed))))
+def _bag(content: Relation, changed: Changed, declared: Declared) -> Maintenance:
+    rows = prune(drop_empty(net(change(content, changed, declared))))
     columns = tuple(f.name for f in content.schema)
-    return Maintenance(rows, MergeBag(columns), insert_only=_only_appends(content, changed))
+    return Maintenance(rows, MergeBag(columns), insert_only=only_appends(content, changed))
 
 
-def _groups(kept: KeptGroups, changed: Changed) -> Maintenance:
-    appended = _only_appends(kept.input, changed)
+def _groups(kept: KeptGroups, changed: Changed, declared: Declared) -> Maintenance:
+    appended = only_appends(kept.input, changed)
     fresh = [s for s in kept.states if s.why_fresh and not (appended and s.merge in ("least", "greatest"))]
-    below = change(kept.input, changed)
+    below = change(kept.input, changed, declared)
     if is_empty(below):
         return Maintenance(below, _merge_added(kept), insert_only=True)
     if fresh:
         reasons = tuple(Reason(s.name, f"its groups are computed afresh: {s.why_fresh}") for s in fresh)
         return Maintenance(_recomputed(kept, below), _merge_fresh(kept), False, reasons)
     return Maintenance(prune(_summed(kept, below)), _merge_added(kept), insert_only=False)
-
-
-def _only_appends(rel: Relation, changed: Changed) -> bool:
-    """Whether the change can hold no row of negative weight: rows only came, and none was replaced."""
-    nodes = list(walk(rel))
-    tables = {n.table for n in nodes if isinstance(n, Scan)}
-    replaced = any(
-        isinstance(n, Aggregate | Window | Top) or (isinstance(n, Join) and n.kind not in ("inner", "semi"))
-        for n in nodes
-    )
-    return not replaced and all(changed[t] == "appended" for t in tables if t in changed)
 
 
 # Additive states: □V = γ_G of the signed contributions
