@@ -1,6 +1,6 @@
-"""Histories of tables that refer to each other: lines to orders, orders to customers, and orders to orders.
+"""Tables that refer to each other: lines to orders, orders to customers, and orders to orders.
 
-Every version keeps the declared keys; what happens in between keeps nothing.
+Histories of which every version keeps the declared keys, and views that join along them.
 """
 
 from __future__ import annotations
@@ -8,7 +8,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from viewkeeper.algebra.keys import Declared, ForeignKey
+from viewkeeper.algebra.keys import Declared, ForeignKey, origins
+from viewkeeper.algebra.relations import (
+    Aggregate,
+    Filter,
+    Join,
+    JoinKind,
+    Measure,
+    Project,
+    Relation,
+    Scan,
+    ScanColumn,
+    Union,
+    names,
+    pass_through,
+)
+from viewkeeper.algebra.scalars import Column, Literal, Scalar, call
 from viewkeeper.testing.bags import Feed
 from viewkeeper.testing.choices import Choices
 from viewkeeper.testing.histories import Columns, History
@@ -136,3 +151,50 @@ def _frozen(rows: Mapping[str, list[Row]]) -> dict[str, tuple[Row, ...]]:
 
 def _fed(feed: Mapping[str, list[tuple[Row, int]]]) -> dict[str, Feed]:
     return {table: tuple(found) for table, found in feed.items()}
+
+
+# Views
+
+_KINDS: tuple[JoinKind, ...] = ("inner", "left", "inner", "semi", "anti", "inner", "full")
+
+
+def relation(choices: Choices, depth: int = 3, prefix: str = "") -> Relation:
+    """Tables joined mostly along foreign keys, with filters, projections, groups and unions in between."""
+    if depth <= 0 or choices.one_in(6):
+        table = choices.pick(tuple(SCHEMAS))
+        return Scan(table, tuple(ScanColumn(c, f"{prefix}{table[0]}_{c}", t) for c, t in SCHEMAS[table]))
+    left = relation(choices, depth - 1, prefix + "x")
+    if choices.one_in(3):
+        return _over(choices, left)
+    right = relation(choices, depth - 1, prefix + "y")
+    return Join(left, right, choices.pick(_KINDS), _condition(choices, left, right))
+
+
+def _over(choices: Choices, rel: Relation) -> Relation:
+    column = choices.pick(names(rel))
+    match choices.below(4):
+        case 0:
+            return Filter(rel, call(choices.pick((">", "<", "=")), Column(column), Literal("2")))
+        case 1:
+            return Project(rel, pass_through(tuple(f for f in rel.schema if not choices.one_in(4)) or rel.schema))
+        case 2:
+            return Aggregate(rel, (column,), (Measure(f"{column}_n", "count", (), "bigint"),))
+        case _:
+            return Union((rel, Filter(rel, call(">", Column(column), Literal("1")))))
+
+
+def _condition(choices: Choices, left: Relation, right: Relation) -> Scalar:
+    """An equality of a reference with what it refers to, where there is one, and sometimes a filter."""
+    along = [(a, b) for a in names(left) for b in names(right) if _refer(left, a, right, b) or _refer(right, b, left, a)]
+    anything = [(a, b) for a in names(left) for b in names(right)]
+    ours, theirs = choices.pick(anything if not along or choices.one_in(6) else along)
+    equal = call("=", Column(ours), Column(theirs))
+    if choices.one_in(4):
+        return call("AND", equal, call(">", Column(choices.pick(names(right))), Literal("1")))
+    return equal
+
+
+def _refer(child: Relation, column: str, parent: Relation, key: str) -> bool:
+    ours, theirs = origins(child, (column,)) or (), origins(parent, (key,)) or ()
+    found = {(a.leaf.table, a.columns, b.leaf.table, b.columns) for a in ours for b in theirs}
+    return any((r.child, r.columns, r.parent, r.key) in found for r in DECLARED.references)

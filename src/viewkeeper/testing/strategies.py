@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from hypothesis import strategies as st
@@ -35,7 +35,7 @@ from viewkeeper.algebra.sets import as_groups
 from viewkeeper.algebra.types import BIGINT, BOOLEAN, decimal_parts
 from viewkeeper.testing.choices import Choices, both, chosen
 from viewkeeper.testing.expressions import Expressions, aggregate_type
-from viewkeeper.testing.histories import SCHEMAS, Columns, History, history
+from viewkeeper.testing.histories import SCHEMAS, History, history
 
 DOUBLE, STRING = "double", "string"
 DEPTH = 5
@@ -60,7 +60,6 @@ class Shape:
     empty_values: bool = False
     spark_only: bool = True
     leaves: int = 4
-    tables: Mapping[str, Columns] = field(default_factory=lambda: SCHEMAS)
 
 
 ANY_VIEW = Shape()
@@ -160,8 +159,8 @@ class _Maker:
             fields = (Field(self.fresh("g"), BIGINT), Field(self.fresh("g"), STRING))
             rows = range(self.choices.between(0 if self.shape.empty_values else 1, 3))
             return Values(fields, tuple(tuple(self.scalars(()).literal(f.type) for f in fields) for _ in rows))
-        table = self.choices.pick(tuple(self.shape.tables))
-        return Scan(table, tuple(ScanColumn(c, self.fresh(c), t) for c, t in self.shape.tables[table]))
+        table = self.choices.pick(tuple(SCHEMAS))
+        return Scan(table, tuple(ScanColumn(c, self.fresh(c), t) for c, t in SCHEMAS[table]))
 
     def filter_over(self, rel: Relation) -> Relation:
         return Filter(rel, self.scalars(rel.schema).condition())
