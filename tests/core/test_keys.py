@@ -194,7 +194,9 @@ def test_keys_of_each_operator() -> None:
     assert all_keys(ORDERS) == {one}
     assert all_keys(ORDERS, NOTHING) == set()
     assert all_keys(Filter(ORDERS, LARGE)) == {one}
-    assert all_keys(Project(ORDERS, (Item("x", Column("o_id"), "bigint"), Item("y", LARGE, "boolean")))) == {frozenset("x")}
+    assert all_keys(Project(ORDERS, (Item("x", Column("o_id"), "bigint"), Item("y", LARGE, "boolean")))) == {
+        frozenset("x")
+    }
     assert all_keys(Project(ORDERS, (Item("x", call("+", Column("o_id"), ONE), "bigint"),))) == set()
     assert all_keys(Join(ORDERS, CUSTOMERS, "inner", ON_CUSTOMER)) == {one}
     assert all_keys(Join(CUSTOMERS, ORDERS, "inner", ON_CUSTOMER)) == {one}

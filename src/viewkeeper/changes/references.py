@@ -68,7 +68,9 @@ def questions(rel: Relation, changed: Changed, declared: Declared) -> tuple[Ques
     """What to ask of tables that others refer to, and of which anything may have changed."""
     asked = []
     for table in dict.fromkeys(r.parent for r in declared.references if changed.get(r.parent) == "any"):
-        columns = {c.source.lower(): c for n in walk(rel) if isinstance(n, Scan) and n.table == table for c in n.columns}
+        columns = {
+            c.source.lower(): c for n in walk(rel) if isinstance(n, Scan) and n.table == table for c in n.columns
+        }
         for key in dict.fromkeys(r.key for r in declared.references if r.parent == table):
             if set(key) <= columns.keys():
                 asked.append(Question(table, _replaced(table, columns, key)))

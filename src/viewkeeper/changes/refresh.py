@@ -20,8 +20,6 @@ from viewkeeper.algebra.relations import (
     Project,
     Relation,
     Scan,
-    Top,
-    Window,
     is_empty,
     pass_through,
 )
@@ -83,7 +81,9 @@ def maintenance(kept: Kept, changed: Changed, declared: Declared = NOTHING) -> M
         return found
     undeclared = _maintenance(kept, changed, NOTHING)
     spared = _tables(undeclared.change) - _tables(found.change)
-    reasons = tuple(Reason(r.child, f"only its changes are read: {r}") for r in declared.references if r.child in spared)
+    reasons = tuple(
+        Reason(r.child, f"only its changes are read: {r}") for r in declared.references if r.child in spared
+    )
     asked = questions(kept.content, changed, declared)
     answered = _maintenance(kept, {**changed, **{q.table: "apart" for q in asked}}, declared)
     reads_less = bool(_tables(found.change) - _tables(answered.change))

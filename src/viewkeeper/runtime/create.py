@@ -39,6 +39,7 @@ class Creator:
         """Create the view's table with its content, definition and coverage in one commit, then show it."""
         executor = Executor(self.spark, self.registry, self.settings)
         versions = Versions(self.registry)
+        versions.pin(view.base_tables)
         tables = self.registry.tables
         pins = {t: Pin(v := versions.of(t), v, Unchanged()) for t in view.tables}
         covers = {t: Covered(tables.log(t).snapshot(p.new).metadata.id, p.new) for t, p in pins.items()}
@@ -53,6 +54,7 @@ class Creator:
             started=int(time.time() * 1000),
             rows_deleted=0,
             install="create",
+            one_moment=versions.at_once.issuperset(view.base_tables),
         )
         rows = sum(tables.log(t).snapshot(p.new).rows or 0 for t, p in pins.items())
         session = executor.session(view, executor.fitting(rows) if not view.reads_unversioned else {})

@@ -14,8 +14,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as f
 
-from viewkeeper.algebra.relations import WEIGHT
-from viewkeeper.changes.refresh import MergeBag, MergeGroups
+from viewkeeper.algebra.relations import WEIGHT, Relation
+from viewkeeper.changes.refresh import Maintenance, MergeBag, MergeGroups, maintenance
+from viewkeeper.changes.weights import Changed
 from viewkeeper.errors import ConflictError, NotIncrementalError, SourceError, StorageError, ViewkeeperError
 from viewkeeper.planner.plan import Maintain, Nothing, Outcome, Recompute, Refuse, Step, Strategy
 from viewkeeper.runtime import install
@@ -25,7 +26,7 @@ from viewkeeper.runtime.look import Look
 from viewkeeper.runtime.reads import ReadOnce
 from viewkeeper.runtime.spark import SMALL_STEP, private_session
 from viewkeeper.settings import Settings
-from viewkeeper.sql.unparse import quote, string_literal, unparse
+from viewkeeper.sql.unparse import Leaves, quote, string_literal, unparse
 from viewkeeper.store.log import Commit
 from viewkeeper.store.names import canonical
 from viewkeeper.store.registry import Registry
@@ -173,7 +174,8 @@ class Executor:
         """The SQL of the change, over what is read once."""
         change = step.maintenance.change
         rows = {table: sizes.rows for table, sizes in look.situation.sizes.items()}
-        return unparse(change, ReadOnce(session, look.leaves, change, rows))
+        leaves = ReadOnce(session, look.leaves, change, rows)
+        return unparse(answered(step.maintenance, look, session, leaves), leaves)
 
     def untouched(self, look: Look, note: RefreshNote) -> Outcome:
         reason = "the changes of its sources do not change it"
@@ -213,6 +215,7 @@ class Executor:
             base=look.standing.version,
             started=int(time.time() * 1000),
             predicted=predicted,
+            one_moment=look.one_moment,
         )
 
     def install(
@@ -260,6 +263,17 @@ class Executor:
         if view.namespace:
             session.sql(f"USE {canonical(view.namespace)}")
         return session
+
+
+def answered(planned: Maintenance, look: Look, session: SparkSession, leaves: Leaves) -> Relation:
+    """The planned change, or one that reads less if the answers to its questions allow it."""
+    replaced = {q.table for q in planned.questions if not session.sql(unparse(q.keys, leaves)).isEmpty()}
+    apart = {q.table for q in planned.questions} - replaced
+    situation = look.situation
+    if not apart or situation.kept is None:
+        return planned.change
+    changed: Changed = {**situation.changed, **dict.fromkeys(apart, "apart")}
+    return maintenance(situation.kept, changed, situation.declared).change
 
 
 @contextmanager

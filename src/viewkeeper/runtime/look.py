@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from viewkeeper.algebra.keys import Declared
 from viewkeeper.algebra.node import walk
 from viewkeeper.algebra.reasons import Reason
 from viewkeeper.algebra.relations import Scan
@@ -14,12 +15,14 @@ from viewkeeper.planner.build import Situation
 from viewkeeper.planner.cost import Sizes
 from viewkeeper.runtime.forms import form_of
 from viewkeeper.store.changes import Feed, Files, SourceChange, Unchanged, Unreadable, changes_between
+from viewkeeper.store.declared import declarations, relied_on
 from viewkeeper.store.leaves import Pin, PinnedLeaves
-from viewkeeper.store.log import Snapshot
+from viewkeeper.store.log import Metadata, Snapshot
 from viewkeeper.store.registry import Registry
 from viewkeeper.store.views import Covered, Covers, Standing, View, standing
 
 BYTES_PER_ROW = 50  # a guess, where statistics do not tell
+_LOOKS = 5  # at tables that others keep writing to, before no common moment is expected
 
 
 @dataclass
@@ -28,6 +31,17 @@ class Versions:
 
     registry: Registry
     pinned: dict[str, int] = field(default_factory=dict)
+    at_once: frozenset[str] = frozenset()  # the tables that had their versions all at one moment
+
+    def pin(self, tables: Iterable[str]) -> None:
+        """Fix the versions of these tables, at one moment: when two looks in a row find the same."""
+        seen: dict[str, int] | None = None
+        for _ in range(_LOOKS):
+            before, seen = seen, {t: self.registry.tables.log(t).version() for t in tables}
+            if seen == before or len(seen) < 2:
+                self.at_once = frozenset(seen)
+                break
+        self.pinned.update(seen or {})
 
     def of(self, table: str) -> int:
         if table not in self.pinned:
@@ -55,6 +69,7 @@ class Look:
     pins: Mapping[str, Pin]
     covers: Covers
     situation: Situation
+    one_moment: bool
 
     @property
     def leaves(self) -> PinnedLeaves:
@@ -68,6 +83,7 @@ def look(view: View, registry: Registry, versions: Versions, expected: Mapping[s
     pins: dict[str, Pin] = {}
     covers: dict[str, Covered] = {}
     sizes: dict[str, Sizes] = {}
+    metadata: dict[str, Metadata] = {}
     for table in view.tables:
         pin, snapshot = _pin(view, table, stands, registry, versions)
         foreseen = (expected or {}).get(table)
@@ -76,7 +92,9 @@ def look(view: View, registry: Registry, versions: Versions, expected: Mapping[s
         pins[table] = pin
         covers[table] = Covered(snapshot.metadata.id, pin.new)
         sizes[table] = Sizes(_rows(snapshot), pin.change.rows)
+        metadata[table] = snapshot.metadata
     own = log.snapshot()
+    one_moment = versions.at_once.issuperset(view.base_tables)
     situation = Situation(
         view=view.name,
         policy=view.policy,
@@ -84,13 +102,14 @@ def look(view: View, registry: Registry, versions: Versions, expected: Mapping[s
         rows=_rows(own),
         sizes=sizes,
         changed={t: _kind(p.change) for t, p in pins.items() if isinstance(p.change, Feed | Files)},
+        declared=_declared(view, registry, pins, metadata, one_moment=one_moment and stands.one_moment),
         moved=any(p.old != p.new or t in (expected or {}) for t, p in pins.items()),
         obstacle=view.reason,
         lost=_lost(stands, pins),
         unversioned=view.reads_unversioned,
         source_rows=sum(s.rows for s in sizes.values()),
     )
-    return Look(view, stands, pins, covers, situation)
+    return Look(view, stands, pins, covers, situation, one_moment)
 
 
 def _pin(view: View, table: str, stands: Standing, registry: Registry, versions: Versions) -> tuple[Pin, Snapshot]:
@@ -112,6 +131,19 @@ def _pin(view: View, table: str, stands: Standing, registry: Registry, versions:
     columns = _columns_read(view, table)
     change = changes_between(log, covered.id, covered.version, new, columns)
     return Pin(covered.version, new, change), snapshot
+
+
+def _declared(
+    view: View, registry: Registry, pins: Mapping[str, Pin], metadata: Mapping[str, Metadata], *, one_moment: bool
+) -> Declared:
+    """What held of the view's base tables at the covered and holds at the pinned versions.
+
+    A foreign key holds at every moment, but not between tables as they were at different moments.
+    """
+    tables = registry.tables
+    relied = {t: relied_on(tables.log(t), pins[t].old, metadata[t]) for t in view.base_tables}
+    found = declarations(relied, tables.canonical).declared
+    return found if one_moment else Declared(found.keys)
 
 
 def _columns_read(view: View, table: str) -> frozenset[str]:

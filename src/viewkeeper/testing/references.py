@@ -185,7 +185,9 @@ def _over(choices: Choices, rel: Relation) -> Relation:
 
 def _condition(choices: Choices, left: Relation, right: Relation) -> Scalar:
     """An equality of a reference with what it refers to, where there is one, and sometimes a filter."""
-    along = [(a, b) for a in names(left) for b in names(right) if _refer(left, a, right, b) or _refer(right, b, left, a)]
+    along = [
+        (a, b) for a in names(left) for b in names(right) if _refer(left, a, right, b) or _refer(right, b, left, a)
+    ]
     anything = [(a, b) for a in names(left) for b in names(right)]
     ours, theirs = choices.pick(anything if not along or choices.one_in(6) else along)
     equal = call("=", Column(ours), Column(theirs))
