@@ -30,6 +30,7 @@ from viewkeeper.algebra.aggregates import (
     why_not_additive,
 )
 from viewkeeper.algebra.display import show
+from viewkeeper.algebra.keys import NOTHING, Declared, ForeignKey
 from viewkeeper.algebra.node import walk
 from viewkeeper.algebra.orders import without_ties
 from viewkeeper.algebra.reasons import Reason
@@ -480,6 +481,7 @@ class Example:
     rule: Callable[..., object]
     changed: Mapping[str, ChangeKind] = field(default_factory=lambda: {"sales": "any"})
     without_feed: bool = False
+    declared: Declared = NOTHING
 
     @property
     def relation(self) -> Relation:
@@ -493,7 +495,7 @@ class Example:
 
     @property
     def maintenance(self) -> Maintenance:
-        return maintenance(self.form.kept, self.changed)
+        return maintenance(self.form.kept, self.changed, self.declared)
 
     @property
     def leaves(self) -> PinnedLeaves:
@@ -526,6 +528,20 @@ EXAMPLES = {
         ("id", "price", "city"),
         propagate._inner,
         changed={"sales": "any", "stores": "any"},
+    ),
+    "referring": Example(
+        "SELECT s.id, s.price, t.city\nFROM sales s JOIN stores t ON s.store = t.id",
+        ("id", "price", "city"),
+        propagate._inner_to_parent,
+        changed={"sales": "any", "stores": "apart"},
+        declared=Declared(
+            {"stores": frozenset({frozenset({"id"})})}, (ForeignKey("sales", ("store",), "stores", ("id",)),)
+        ),
+    ),
+    "referring-outer": Example(
+        "SELECT s.id, s.price, t.city\nFROM sales s LEFT JOIN stores t ON s.store = t.id",
+        ("id", "price", "city"),
+        propagate._to_parent,
     ),
     "outer": Example(
         "SELECT s.id, s.price, t.city\nFROM sales s LEFT JOIN stores t ON s.store = t.id",

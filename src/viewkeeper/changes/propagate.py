@@ -142,9 +142,9 @@ def _by_reference(rel: Join, changed: Known) -> tuple[Relation, ...] | None:
 
 
 def _inner_to_parent(rel: Join, changed: Known) -> tuple[Relation, ...]:
-    """δ(L ⋈ O) = δL ⋈ O_old + δ⁺L ⋈ δO, where rows of L that stay keep their partners.   [foreign key]
+    """δ(L ⋈ O) = δL ⋈ O_old + δ⁺L ⋈ δO, where rows of L that stay keep their partners.
 
-    δL ⋈ O_new, where no row of L went.
+    δL ⋈ O_new, where moreover no row of L went.
     """
     own = _net_change(rel.left, changed)
     if only_appends(rel.left, changed):
@@ -156,10 +156,7 @@ def _inner_to_parent(rel: Join, changed: Known) -> tuple[Relation, ...]:
 
 
 def _to_parent(rel: Join, changed: Known) -> tuple[Relation, ...]:
-    """δ(L ∘ O) = δ⁺L ∘ O_new + δ⁻L ∘ O_old for ∘ in ⟕ ⋉ ▷, where rows of L that stay keep their partners.
-
-    [foreign key]
-    """
+    """δ(L ∘ O) = δ⁺L ∘ O_new + δ⁻L ∘ O_old, ∘ one of ⟕ ⋉ ▷, where rows of L that stay keep their partners."""
     own = _net_change(rel.left, changed)
     came = Join(positive(own), rel.right, rel.kind, rel.condition)
     if only_appends(rel.left, changed):
