@@ -865,6 +865,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "install-append": lambda: installed("filter", "append"),
     "install-rewrite": lambda: installed("filter", "rewrite"),
     "install-merge": lambda: installed("filter", "merge"),
+    "install-merge-keyed": lambda: _sql(install.merge_keyed("__vk_v", MergeBag(("id", "price"), ("id",)))),
     "install-merge-groups": lambda: installed("aggregate", "merge"),
     "install-rewrite-groups": lambda: installed("distinct", "rewrite"),
     "aggregate-kept": lambda: kept("aggregate"),

@@ -13,6 +13,7 @@ from viewkeeper.algebra.keys import NOTHING, Declared, ForeignKey, keys, origins
 from viewkeeper.algebra.node import walk
 from viewkeeper.algebra.normalize import into_joins
 from viewkeeper.algebra.relations import (
+    WEIGHT,
     Aggregate,
     Field,
     Filter,
@@ -33,10 +34,10 @@ from viewkeeper.algebra.relations import (
 from viewkeeper.algebra.scalars import ONE, TRUE, ZERO, Column, Scalar, call
 from viewkeeper.changes.propagate import change
 from viewkeeper.changes.references import questions
-from viewkeeper.changes.refresh import maintenance
+from viewkeeper.changes.refresh import Maintenance, MergeBag, maintenance
 from viewkeeper.changes.stored import KeptGroups, stored_form
 from viewkeeper.changes.weights import Changed, ChangeKind, before
-from viewkeeper.testing.bags import Tables, apply, difference, evaluate, signed
+from viewkeeper.testing.bags import Bag, Tables, apply, difference, evaluate, signed
 from viewkeeper.testing.choices import Choices, both
 from viewkeeper.testing.histories import History
 from viewkeeper.testing.references import DECLARED, SCHEMAS, history, relation
@@ -152,6 +153,16 @@ def test_changes_of_any_relation_over_tables_with_foreign_keys(case: Case) -> No
     check_change(*case)
 
 
+def check_key(step: Maintenance, rows: Bag) -> None:
+    """What merging by a key relies on: for each key at most one row comes and at most one goes."""
+    if isinstance(step.merge, MergeBag) and step.merge.key:
+        columns = names(step.change)
+        at, weight = [columns.index(c) for c in step.merge.key], columns.index(WEIGHT)
+        moved = [(tuple(row[i] for i in at), row[weight]) for row in rows.elements()]
+        assert {w for _, w in moved} <= {1, -1}
+        assert len(moved) == len(set(moved))
+
+
 @settings(max_examples=settings().max_examples // 5)
 @given(both(relation, history, LENGTH))
 def test_refresh_by_declared_keys(case: Case) -> None:
@@ -160,6 +171,7 @@ def test_refresh_by_declared_keys(case: Case) -> None:
     step = maintenance(kept, answered(kept.content, past, tables), DECLARED)
     rows = evaluate(before(kept.content, dict.fromkeys(SCHEMAS, "any")), tables)
     if not step.nothing:
+        check_key(step, evaluate(step.change, tables))
         rows = apply(step.merge, rows, evaluate(step.change, tables), names(step.change))
     assert rows == evaluate(kept.content, tables)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from checks import FEED, assert_right, run
 
-from viewkeeper import Warehouse
+from viewkeeper import Settings, Warehouse
+from viewkeeper.errors import ViewkeeperError
 from viewkeeper.runtime import execute
 
 pytestmark = pytest.mark.spark
@@ -93,6 +94,31 @@ def test_what_is_withdrawn_is_not_relied_on(wh: Warehouse, read: list[str]) -> N
     assert refreshed(wh, read)
     run(wh, "INSERT INTO orders VALUES (40001, DATE '2024-01-12', 'n'), (13, DATE '2024-01-12', 'n')")
     assert refreshed(wh, read)
+
+
+def test_rows_are_merged_by_their_key(wh: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wh, "settings", Settings(rewrite_rows=0))
+    keyed = "TBLPROPERTIES (delta.enableChangeDataFeed = true, viewkeeper.primaryKey = 'k')"
+    run(
+        wh,
+        f"CREATE TABLE t (k INT, x DECIMAL(8,2), s STRING) USING DELTA {keyed}",
+        "INSERT INTO t SELECT id, id, 's' || id % 3 FROM range(20)",
+        "INSERT INTO t VALUES (NULL, 1, 'null')",
+        "CREATE MATERIALIZED VIEW v REFRESH POLICY INCREMENTAL AS SELECT s, k, x FROM t WHERE x > 0",
+        "UPDATE t SET x = x + 1, s = NULL WHERE k IS NULL OR k IN (3, 4)",
+        "UPDATE t SET x = -1 WHERE k = 5",
+        "DELETE FROM t WHERE k IN (6, 7)",
+        "INSERT INTO t VALUES (7, 70, 'again'), (30, 1, NULL)",
+    )
+    (record,) = wh.refresh("v")
+    assert (record.install, record.rows_inserted, record.rows_deleted) == ("merge", 5, 6), str(record)
+    assert_right(wh, "v")
+    run(wh, "INSERT INTO t VALUES (8, 80, 'the key does not hold')")
+    run(wh, "DELETE FROM t WHERE k = 9")
+    with pytest.raises(ViewkeeperError, match="the key does not hold"):
+        wh.refresh("v")
+    wh.sql("REFRESH MATERIALIZED VIEW v FULL")
+    assert_right(wh, "v")
 
 
 def test_a_declaration_that_cannot_be_right_is_told(wh: Warehouse) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import assert_never
 
-from viewkeeper.algebra.keys import NOTHING, Declared
+from viewkeeper.algebra.keys import NOTHING, Declared, keys
 from viewkeeper.algebra.node import walk
 from viewkeeper.algebra.normalize import drop_empty, prune
 from viewkeeper.algebra.reasons import Reason
@@ -51,9 +51,13 @@ class MergeGroups:
 
 @dataclass(frozen=True)
 class MergeBag:
-    """Rows of positive weight come, rows of negative weight go, each as often as its weight says."""
+    """Rows of positive weight come, rows of negative weight go, each as often as its weight says.
+
+    If there is a `key`, no two rows of the view have the same values in it.
+    """
 
     columns: tuple[str, ...]
+    key: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -108,7 +112,9 @@ def _maintenance(kept: Kept, changed: Changed, declared: Declared) -> Maintenanc
 def _bag(content: Relation, changed: Changed, declared: Declared) -> Maintenance:
     rows = prune(drop_empty(net(change(content, changed, declared))))
     columns = tuple(f.name for f in content.schema)
-    return Maintenance(rows, MergeBag(columns), insert_only=only_appends(content, changed))
+    shortest = min(keys(content, declared), key=lambda key: (len(key), sorted(key)), default=frozenset[str]())
+    merge = MergeBag(columns, tuple(c for c in columns if c in shortest))
+    return Maintenance(rows, merge, insert_only=only_appends(content, changed))
 
 
 def _groups(kept: KeptGroups, changed: Changed, declared: Declared) -> Maintenance:

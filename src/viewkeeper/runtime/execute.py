@@ -134,6 +134,8 @@ class Executor:
                 statement = install.append_bag(table, merge)
             case "rewrite":
                 statement = install.rewrite_bag(table, version, merge)
+            case "merge" if merge.key:
+                statement = install.merge_keyed(table, merge)
             case "merge":
                 statement = install.merge_bag(table, version, merge)
         note = replace(note, rows_inserted=seen["came"], rows_deleted=seen["went"], install=way)
