@@ -29,10 +29,11 @@ from viewkeeper.algebra.aggregates import (
     WIDEST_WEIGHTED_DECIMAL,
     why_not_additive,
 )
-from viewkeeper.algebra.display import show
+from viewkeeper.algebra.display import show, show_condition
 from viewkeeper.algebra.keys import NOTHING, Declared, ForeignKey
 from viewkeeper.algebra.node import walk
 from viewkeeper.algebra.orders import without_ties
+from viewkeeper.algebra.pivots import without_pivots
 from viewkeeper.algebra.reasons import Reason
 from viewkeeper.algebra.relations import (
     Aggregate,
@@ -40,11 +41,13 @@ from viewkeeper.algebra.relations import (
     Generate,
     Item,
     Measure,
+    Pivot,
     Project,
     Relation,
     Scan,
     Top,
     Union,
+    Unpivot,
     Values,
     inputs,
     with_inputs,
@@ -54,7 +57,8 @@ from viewkeeper.algebra.relations import Join as Joined
 from viewkeeper.algebra.relations import Window as Windowed
 from viewkeeper.algebra.scalars import Cast, Column, Scalar
 from viewkeeper.changes import propagate, refresh
-from viewkeeper.changes.refresh import Maintenance, MergeBag, MergeGroups, maintenance
+from viewkeeper.changes.refresh import Maintenance, MergeBag, MergeGroups, MergeTop, maintenance
+from viewkeeper.changes.relevance import rows_that_matter
 from viewkeeper.changes.stored import KeptGroups, StoredForm, stored_form, why_not_maintainable
 from viewkeeper.changes.weights import ChangeKind
 from viewkeeper.errors import SqlError
@@ -133,7 +137,7 @@ def reading(query: str, output: tuple[str, ...]) -> Relation | Reason:
         return Reason("this query", f"its text cannot be read: {error.message}", error.position)
     if not isinstance(bound, Bound):
         return bound
-    relation = without_ties(typed(bound.relation))
+    relation = without_ties(without_pivots(typed(bound.relation)))
     return why_not_maintainable(stored_form(relation, "__vk_v")) or relation
 
 
@@ -157,6 +161,15 @@ def typed(rel: Relation) -> Relation:
             return Aggregate(below, group_by, tuple(_typed_measure(m, known) for m in measures))
         case Values(fields, rows):
             return Values(tuple(Field(f.name, "int") for f in fields), rows)
+        case Pivot(input, measures=measures):
+            below = typed(input)
+            known = {f.name: f.type for f in below.schema}
+            return replace(rel, input=below, measures=tuple(_typed_measure(m, known) for m in measures))
+        case Unpivot(input, _, taken, _, fields):
+            below = typed(input)
+            known = {f.name: f.type for f in below.schema}
+            made = zip(fields, ("string", *(known[c] for c in taken[0])), strict=True)
+            return replace(rel, input=below, fields=tuple(Field(f.name, t) for f, t in made))
         case _:
             return rel
 
@@ -187,7 +200,7 @@ def _typed_measure(measure: Measure, known: Mapping[str, str]) -> Measure:
             type_ = types.BIGINT
         case _:
             type_ = "double"
-    return Measure(measure.name, measure.function, measure.args, type_, measure.distinct, measure.where)
+    return replace(measure, type=type_)
 
 
 # ------------------------------------------------------------------ the support table
@@ -230,6 +243,12 @@ CONSTRUCTS = (
         "never change",
     ),
     Construct("`WHERE`", "SELECT id FROM sales WHERE price > 10", f"{OPERATORS}/filter.md", "changed rows, filtered"),
+    Construct(
+        "`current_date()`, `now()` … in a condition",
+        "SELECT id FROM sales WHERE day > current_date() - INTERVAL 7 DAYS",
+        f"{OPERATORS}/filter.md",
+        "changed rows, and rows that the clock brings in or takes out",
+    ),
     Construct(
         "expressions over one row",
         "SELECT CASE WHEN upper(note) LIKE 'A%' THEN price END FROM sales",
@@ -275,6 +294,13 @@ CONSTRUCTS = (
         "as joins with an aggregate",
     ),
     Construct(
+        "subqueries after `LATERAL`, in `JOIN` and `LEFT JOIN` too",
+        "SELECT q.price FROM stores s LEFT JOIN LATERAL"
+        " (SELECT price FROM sales a WHERE a.store = s.id ORDER BY day DESC LIMIT 1) q",
+        f"{OPERATORS}/subquery.md",
+        "as the join it stands for",
+    ),
+    Construct(
         "`UNION ALL`",
         "SELECT id FROM sales UNION ALL SELECT id FROM returns",
         f"{OPERATORS}/union.md",
@@ -302,13 +328,31 @@ CONSTRUCTS = (
         "`ORDER BY … LIMIT … OFFSET …`",
         "SELECT id FROM sales ORDER BY price DESC LIMIT 10",
         f"{OPERATORS}/top.md",
-        "over an aggregate when the view is read, else the first rows before and after",
+        "over an aggregate when the view is read, else with a reserve of rows",
     ),
     Construct(
         "`explode` and other generators, `LATERAL VIEW [OUTER]`",
         "SELECT tag FROM sales LATERAL VIEW OUTER explode(tags) t AS tag",
         f"{OPERATORS}/generate.md",
         "changed rows, each with all its rows",
+    ),
+    Construct(
+        "time windows: `window()`",
+        "SELECT count(*) FROM sales GROUP BY window(day, '1 day')",
+        f"{OPERATORS}/generate.md",
+        "changed rows, each with all its windows",
+    ),
+    Construct(
+        "`PIVOT`",
+        "SELECT * FROM (SELECT store, price FROM sales) PIVOT (sum(price) FOR store IN (1))",
+        f"{OPERATORS}/pivot.md",
+        "as one aggregate, each value a condition on its rows",
+    ),
+    Construct(
+        "`UNPIVOT`, with and without `NULLS`",
+        "SELECT x FROM sales UNPIVOT (x FOR n IN (price))",
+        f"{OPERATORS}/pivot.md",
+        "changed rows, each once for every column named",
     ),
     Construct(
         "`GROUPING SETS`, `ROLLUP`, `CUBE`, `grouping()`",
@@ -364,7 +408,13 @@ CONSTRUCTS = (
         f"{len(AMBIGUOUS)} aggregates that depend on order or ties (`first`, `max_by`, `collect_list` …)",
         "SELECT max_by(note, day) FROM sales",
         f"{OPERATORS}/aggregate.md",
-        "touched groups computed afresh, as the last aggregate of a view",
+        "touched groups computed afresh; below another operator in an order of their own",
+    ),
+    Construct(
+        "`WITHIN GROUP`, `IGNORE NULLS`",
+        "SELECT listagg(note) WITHIN GROUP (ORDER BY id) FROM sales",
+        f"{OPERATORS}/aggregate.md",
+        "touched groups computed afresh",
     ),
     Construct(
         "an aggregate below another operator",
@@ -376,20 +426,26 @@ CONSTRUCTS = (
         "a `float` or `double` aggregate below another operator",
         "SELECT max(n) FROM (SELECT sum(weight) AS n FROM sales GROUP BY store)",
         f"{OPERATORS}/aggregate.md",
+        "touched groups, before and after, added up in the order of their values",
     ),
     Construct(
-        "`ORDER BY` without `LIMIT`",
-        "SELECT id FROM sales ORDER BY id",
+        "`ORDER BY` without `LIMIT`, `SORT BY`, `CLUSTER BY`, `DISTRIBUTE BY`",
+        "SELECT id FROM (SELECT id FROM sales ORDER BY id) DISTRIBUTE BY id SORT BY id",
         "docs/definitions.md#clauses-of-the-query",
         "ignored: a table has no order",
     ),
+    Construct(
+        "hints",
+        "SELECT /*+ BROADCAST(s) */ a.id FROM sales a JOIN stores s ON a.store = s.id",
+        "docs/definitions.md#clauses-of-the-query",
+        "used by recomputes only",
+    ),
     Construct("a window without `PARTITION BY`", "SELECT rank() OVER (ORDER BY price) FROM sales", DEFINITIONS),
     Construct("`LIMIT` without `ORDER BY`", "SELECT id FROM sales LIMIT 3", DEFINITIONS),
-    Construct("`WITHIN GROUP`", "SELECT listagg(note) WITHIN GROUP (ORDER BY id) FROM sales", DEFINITIONS),
-    Construct("`LATERAL` before a subquery", "SELECT x FROM sales a, LATERAL (SELECT a.id AS x)", DEFINITIONS),
-    Construct("`SORT BY`, `CLUSTER BY`, `DISTRIBUTE BY`", "SELECT id FROM sales SORT BY id", DEFINITIONS),
-    Construct("`window()`, `session_window()`", "SELECT window(day, '1 day') FROM sales", DEFINITIONS),
-    Construct("`PIVOT`, `UNPIVOT`", "SELECT * FROM sales PIVOT (sum(price) FOR store IN (1, 2))", DEFINITIONS),
+    Construct(
+        "`window_time()`", "SELECT window_time(w) FROM (SELECT window(day, '1 day') AS w FROM sales)", DEFINITIONS
+    ),
+    Construct("`session_window()`", "SELECT count(*) FROM sales GROUP BY session_window(day, '1 day')", DEFINITIONS),
     Construct("`TABLESAMPLE`", "SELECT id FROM sales TABLESAMPLE (10 PERCENT)", DEFINITIONS),
     Construct("`VERSION AS OF`", "SELECT id FROM sales VERSION AS OF 0", DEFINITIONS),
     Construct("table functions", "SELECT id FROM range(5)", DEFINITIONS),
@@ -399,7 +455,7 @@ CONSTRUCTS = (
         DEFINITIONS,
     ),
     Construct("`rand()`, `uuid()` …", "SELECT rand() FROM sales", DEFINITIONS),
-    Construct("`current_date()`, `now()` …", "SELECT now() FROM sales", DEFINITIONS),
+    Construct("`current_date()`, `now()` … elsewhere", "SELECT now() FROM sales", DEFINITIONS),
     Construct("`current_user()`, `current_timezone()` …", "SELECT current_user() FROM sales", DEFINITIONS),
     Construct("sources that are not Delta tables", "SELECT x FROM elsewhere", DEFINITIONS),
 )
@@ -604,12 +660,29 @@ EXAMPLES = {
         ("store", "day", "revenue"),
         refresh._summed,
     ),
+    "lateral": Example(
+        "SELECT s.city, q.price FROM stores s,\n"
+        "LATERAL (SELECT price FROM sales WHERE sales.store = s.id ORDER BY day DESC, id LIMIT 1) AS q",
+        ("city", "price"),
+        subqueries.as_joins,
+    ),
+    "pivot": Example(
+        "SELECT * FROM (SELECT day, store, price FROM sales)\nPIVOT (sum(price) FOR store IN (1 AS one, 2 AS two))",
+        ("day", "one", "two"),
+        refresh._summed,
+    ),
+    "unpivot": Example(
+        "SELECT day, n, v FROM sales UNPIVOT (v FOR n IN (id, store))", ("day", "n", "v"), propagate._generate
+    ),
     "window": Example(
         "SELECT store, day, sum(price) OVER (PARTITION BY store ORDER BY day) AS so_far FROM sales",
         ("store", "day", "so_far"),
         propagate._window,
     ),
     "top": Example("SELECT id, price FROM sales ORDER BY price DESC LIMIT 3", ("id", "price"), propagate._top),
+    "top-inside": Example(
+        "SELECT count(*) AS n FROM (SELECT id, price FROM sales ORDER BY price DESC LIMIT 3)", ("n",), propagate._top
+    ),
     "top-groups": Example(
         "SELECT store, sum(price) AS revenue FROM sales\nGROUP BY store ORDER BY revenue DESC LIMIT 3",
         ("store", "revenue"),
@@ -681,6 +754,8 @@ def installed(name: str, way: str) -> str:
             return _sql(install.merged_groups("__vk_v", 4, groups, change_sql))
         case MergeGroups() as groups:
             return _sql(install.merge_groups("__vk_v", groups))
+        case MergeTop() as top:
+            return _sql(install.merged_top("__vk_v", 4, top, unparse(shown.maintenance.change, shown.leaves)))
 
 
 def _sql(text: str) -> str:
@@ -834,6 +909,26 @@ def figure_6_order() -> tuple[str, ...]:
     return min_work(figure_6()).order
 
 
+def relevant_rows() -> str:
+    """The rows that matter to three views."""
+    views = {
+        "SELECT sales.id, city FROM sales JOIN stores ON store = stores.id\n"
+        "WHERE day >= DATE '2024-01-01' AND stores.id < 10": ("id", "city"),
+        "SELECT id, city FROM stores\n"
+        "WHERE id > 5 AND NOT EXISTS (SELECT 1 FROM sales WHERE store = stores.id AND price < 1)": ("id", "city"),
+        "SELECT a.id, b.id AS following FROM sales a JOIN sales b ON b.id = a.id + 1\n"
+        "WHERE a.id > 100 AND b.note = 'returned'": ("id", "following"),
+    }
+    shown = []
+    for query, output in views.items():
+        definition = reading(query, output)
+        assert not isinstance(definition, Reason), definition
+        found = rows_that_matter(stored_form(definition, "__vk_v").kept, ansi=True)
+        rows = "\n".join(f"{table}: {show_condition(condition)}" for table, condition in found.items())
+        shown += [_sql(query), fenced("text", rows)]
+    return "\n\n".join(shown)
+
+
 PICTURES: dict[str, Callable[[], str]] = {
     "greedy": lambda: chosen(joins(), Budget(space=9.0), Greedy()),
     "greedy-interchange": lambda: chosen(middle_view(), Budget(space=2.0), GreedyInterchange()),
@@ -852,8 +947,11 @@ PICTURES: dict[str, Callable[[], str]] = {
         "mermaid", gantt(schedule(tpcd("Q3", "Q5"), with_versions(tpcd("Q3", "Q5")), 3), "Q3 and Q5 on three workers")
     ),
     "window": too_short,
+    "relevance": relevant_rows,
     "search": lambda: fenced("text", "\n".join(map(str, best_one_way(figure_6()).strategy))),
 }
+
+KEYED = MergeBag((Field("id", "bigint"), Field("price", "decimal(10,2)")), ("id",))
 
 BLOCKS: dict[str, Callable[[], str]] = {
     "support": support,
@@ -865,8 +963,9 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "install-append": lambda: installed("filter", "append"),
     "install-rewrite": lambda: installed("filter", "rewrite"),
     "install-merge": lambda: installed("filter", "merge"),
-    "install-merge-keyed": lambda: _sql(install.merge_keyed("__vk_v", MergeBag(("id", "price"), ("id",)))),
+    "install-merge-keyed": lambda: _sql(install.merge_keyed("__vk_v", KEYED)),
     "install-merge-groups": lambda: installed("aggregate", "merge"),
+    "install-top": lambda: installed("top", "rewrite"),
     "install-rewrite-groups": lambda: installed("distinct", "rewrite"),
     "aggregate-kept": lambda: kept("aggregate"),
     "aggregate-readers": lambda: readers("aggregate"),

@@ -6,18 +6,22 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import assert_never
 
-from viewkeeper.algebra.display import show
+from viewkeeper.algebra.clock import CLOCK
+from viewkeeper.algebra.display import show, show_condition
 from viewkeeper.algebra.node import walk
 from viewkeeper.algebra.relations import Scan
-from viewkeeper.changes.refresh import MergeBag, maintenance
-from viewkeeper.changes.stored import KeptBag, KeptGroups
+from viewkeeper.algebra.scalars import FALSE, TRUE, Scalar
+from viewkeeper.changes.refresh import MergeBag, MergeTop, maintenance
+from viewkeeper.changes.relevance import rows_that_matter
+from viewkeeper.changes.stored import KeptBag, KeptGroups, KeptTop
 from viewkeeper.errors import SourceError, ViewkeeperError
 from viewkeeper.planner.build import plan_view
 from viewkeeper.planner.plan import Maintain, Nothing, Recompute, Refuse, Step, strategy
 from viewkeeper.reports import Explanation, HistoryEntry, HistoryReport, PlannedStep, StatusReport, ViewStatus
-from viewkeeper.runtime.forms import form_of, public_relation
-from viewkeeper.runtime.look import Look, Versions, look
+from viewkeeper.runtime.forms import form_of, is_ansi, maintained, public_relation
+from viewkeeper.runtime.look import Look, Versions, clock_moments, is_later, look
 from viewkeeper.settings import Settings
+from viewkeeper.sql.clock import clock_functions
 from viewkeeper.sql.unparse import unparse
 from viewkeeper.store.changes import Feed, Files, SourceChange, Unchanged, Unreadable
 from viewkeeper.store.declared import Declarations, declarations
@@ -89,6 +93,9 @@ def _status(view: View, registry: Registry, above: Mapping[str, ViewStatus]) -> 
         except SourceError:
             state = f"broken: {name} is gone"
     states = {above[t].state for t in view.tables if t in above}
+    moments = clock_moments(view, covers, Versions(registry).moment)
+    if state == "fresh" and moments is not None and is_later(view, moments):
+        state = "stale"
     if state == "fresh" and (any(behind.values()) or states - {"fresh", "unknown"}):
         state = "stale"
     if state == "fresh" and (view.reads_unversioned or "unknown" in states):
@@ -157,14 +164,14 @@ def describe(view: View, registry: Registry) -> Explanation:
         {
             view.name: "\n".join(f"{k}: {v}" for k, v in facts.items() if v),
             "Columns": columns,
-            "Query": view.query,
+            "Query": view.text,
         },
     )
 
 
 def explain(view: View, registry: Registry, settings: Settings, *, kept: bool = True) -> Explanation:
     """Strategy, algebra, kept form, change rules and the SQL they make; `kept` is false for a view not yet made."""
-    sections = {"Query": view.query}
+    sections = {"Query": view.text}
     if view.reason is not None:
         sections["Not incremental"] = str(view.reason)
     if view.definition is not None:
@@ -195,6 +202,8 @@ def _kept_text(view: View) -> str:
                 why = f" ({s.why_fresh})" if s.why_fresh else ""
                 lines.append(f"  {s.name}: {s.measure.function}, {how}{why}")
             return "\n".join(lines)
+        case KeptTop(wanted=wanted):
+            return f"the first {form.kept.room:,} rows, of which {wanted:,} are wanted"
         case _:
             assert_never(form.kept)
 
@@ -215,18 +224,36 @@ def _keys_text(view: View, registry: Registry) -> str:
 
 def _change_sections(view: View, registry: Registry) -> dict[str, str]:
     """The change of the view if every source had changed, between the covered and the current versions."""
-    form = form_of(view)
-    assert form is not None and view.definition is not None
+    kept = maintained(view)
+    assert kept is not None and view.definition is not None
     tables = {n.table for n in walk(view.definition) if isinstance(n, Scan)}
-    change = maintenance(form.kept, dict.fromkeys(tables, "any"), declared_keys(view, registry).declared)
+    clock = {CLOCK} if clock_functions(view.query) else set()
+    declared = declared_keys(view, registry).declared
+    change = maintenance(kept, dict.fromkeys(tables | clock, "any"), declared)
     pins = {t: _example_pin(view, t, registry) for t in tables}
-    merge = "rows of weight +n come, of weight −n go" if isinstance(change.merge, MergeBag) else "merged by key"
+    by_weight = isinstance(change.merge, MergeBag | MergeTop)
+    merge = "rows of weight +n come, of weight −n go" if by_weight else "merged by key"
     notes = "\n".join(map(str, change.reasons))
     return {
+        "Rows that matter": _relevance_text(view),
         "Change (if every source changed)": show(change.change) + (f"\n{notes}" if notes else ""),
         "Installed": merge,
         "SQL of the change": unparse(change.change, PinnedLeaves(pins)),
     }
+
+
+def _relevance_text(view: View) -> str:
+    """For each source what a row must meet to matter."""
+    form = form_of(view)
+    assert form is not None
+    found = rows_that_matter(form.kept, ansi=is_ansi(view))
+    return "\n".join(f"{_source_name(view, table)}: {_matters(rows)}" for table, rows in found.items())
+
+
+def _matters(rows: Scalar) -> str:
+    if rows == FALSE:
+        return "none, its conditions contradict each other"
+    return "all" if rows == TRUE else show_condition(rows)
 
 
 def _example_pin(view: View, table: str, registry: Registry) -> Pin:
@@ -255,7 +282,7 @@ def _now(view: View, registry: Registry, settings: Settings) -> str:
 
 def by_source(view: View, covers: Covers) -> dict[str, int]:
     """Covered versions by the names the query uses."""
-    return {_source_name(view, table): c.version for table, c in covers.items()}
+    return {_source_name(view, table): c.version for table, c in covers.items() if table != CLOCK}
 
 
 def covered_versions(view: View, registry: Registry) -> Mapping[str, int]:

@@ -359,6 +359,7 @@ class Warehouse:
 
     def _define(self, statement: CreateView) -> View:
         from viewkeeper.runtime.define import MEANING, define  # noqa: PLC0415
+        from viewkeeper.runtime.expand import expand  # noqa: PLC0415
         from viewkeeper.runtime.spark import private_session  # noqa: PLC0415
 
         spark = self.spark
@@ -367,7 +368,7 @@ class Warehouse:
         session = private_session(spark, meaning)
         session.catalog.setCurrentCatalog(spark.catalog.currentCatalog())
         session.catalog.setCurrentDatabase(spark.catalog.currentDatabase())
-        return define(statement, session, self.registry)
+        return define(statement, expand(statement.query, spark, self.registry), session, self.registry)
 
     def _policy_warnings(self, view: View) -> tuple[str, ...]:
         if view.reason is None or view.policy in ("AUTO", "FULL"):
@@ -403,7 +404,7 @@ class Warehouse:
         """Create a view again from its own text, since one that it reads was replaced."""
         statement = CreateView(
             name=split(view.name),
-            query=view.query,
+            query=view.text,
             columns=tuple(name for name, _ in view.columns),
             column_comments=dict(view.column_comments),
             comment=view.comment,

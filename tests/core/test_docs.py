@@ -16,7 +16,7 @@ import pytest
 
 from viewkeeper import Settings, Warehouse, errors, reports
 from viewkeeper.algebra.aggregates import ADDITIVE, EXTREMES, REPEATABLE
-from viewkeeper.algebra.relations import Changes, Relation, SetOperation
+from viewkeeper.algebra.relations import Changes, Pivot, Relation, SetOperation, Unpivot
 from viewkeeper.selection.methods import Method
 from viewkeeper.sql import bind
 from viewkeeper.sql.functions import AGGREGATES
@@ -92,7 +92,9 @@ def test_every_aggregate_is_in_the_lists_of_functions() -> None:
 
 
 @pytest.mark.parametrize(
-    "operator", [cls for cls in get_args(Relation) if cls not in (Changes, SetOperation)], ids=lambda c: c.__name__
+    "operator",
+    [cls for cls in get_args(Relation) if cls not in (Changes, SetOperation, Pivot, Unpivot)],
+    ids=lambda c: c.__name__,
 )
 def test_every_operator_has_a_page_of_the_same_shape(operator: type) -> None:
     page = OPERATORS / f"{operator.__name__.lower()}.md"

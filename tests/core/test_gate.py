@@ -51,6 +51,25 @@ def test_names_of_results_do_not_matter() -> None:
     assert canonical(GROUPED.replace("AS s#", "AS the total (all)#")) == canonical(GROUPED)
 
 
+def test_where_rows_are_put_and_how_they_are_joined_does_not_matter() -> None:
+    for placing in (
+        "Sort [v#2 ASC NULLS FIRST], true",
+        "Sort [v#2 ASC NULLS FIRST], false",
+        "RepartitionByExpression [v#2]",
+    ):
+        put = f"{placing}\n+- " + JOINED.replace("\n", "\n   ")
+        assert canonical(put) == canonical(JOINED)
+    assert canonical(JOINED.replace("k#5L)\n   :-", "k#5L), rightHint=(strategy=broadcast)\n   :-")) == canonical(
+        JOINED
+    )
+
+
+def test_an_order_that_an_aggregate_depends_on_matters() -> None:
+    plain = GROUPED.replace("sum", "collect_list")
+    sorted_below = plain.replace("+- Project [k#10L, v#11L]", "+- Sort [v#11L ASC NULLS FIRST], true")
+    assert canonical(sorted_below) != canonical(plain)
+
+
 def test_renames_do_not_matter() -> None:
     renamed = """\
 Aggregate [x#30L], [x#30L, sum(y#31L) AS s#20L]
@@ -104,10 +123,6 @@ Project [v#2, x#6]
     "side shown of a join of a table with itself": (WITH_ITSELF, WITH_ITSELF.replace("[v#2, v#6]", "[v#6, v#2]")),
     "order of columns under a union": (UNITED, UNITED.replace("[a#5L, b#6L]", "[b#6L, a#5L]")),
     "column under a union": (UNITED, UNITED.replace("[a#5L, b#6L]", "[a#5L, c#7L]")),
-    "sort of a part": (
-        f"Sort [k#10L ASC NULLS FIRST], false\n+- {GROUPED.splitlines()[-1].strip(' +-')}",
-        GROUPED.splitlines()[-1].strip(" +-"),
-    ),
     "a limit": (f"GlobalLimit 3\n+- {GROUPED.splitlines()[-1].strip(' +-')}", GROUPED.splitlines()[-1].strip(" +-")),
 }
 

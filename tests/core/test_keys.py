@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from viewkeeper.algebra.clock import CLOCK
 from viewkeeper.algebra.display import show
 from viewkeeper.algebra.keys import NOTHING, Declared, ForeignKey, keys, origins
 from viewkeeper.algebra.node import walk
@@ -31,7 +32,7 @@ from viewkeeper.algebra.relations import (
     names,
     pass_through,
 )
-from viewkeeper.algebra.scalars import ONE, TRUE, ZERO, Column, Scalar, call
+from viewkeeper.algebra.scalars import ONE, TRUE, ZERO, Clock, Column, Scalar, call
 from viewkeeper.changes.propagate import change
 from viewkeeper.changes.references import questions
 from viewkeeper.changes.refresh import Maintenance, MergeBag, maintenance
@@ -61,6 +62,7 @@ def equal(a: str, b: str) -> Scalar:
 LINES, ORDERS, CUSTOMERS = scan("lines"), scan("orders"), scan("customers")
 ON_ORDER, ON_CUSTOMER = equal("l_ord", "o_id"), equal("c_id", "o_cust")
 LARGE = call(">", Column("o_cust"), ONE)
+AGES, OLD = (call("<", Column(c), Clock("CURRENT_DATE")) for c in ("l_qty", "o_cust"))
 
 
 def joined(kind: JoinKind = "inner", on: Scalar = ON_ORDER) -> Join:
@@ -103,6 +105,9 @@ VIEWS: dict[str, Relation] = {
         "inner",
         ON_ORDER,
     ),
+    **{f"{kind} of lines that age": Join(Filter(LINES, AGES), ORDERS, kind, ON_ORDER) for kind in KINDS},
+    **{f"{kind} orders that age": Join(LINES, Filter(ORDERS, OLD), kind, ON_ORDER) for kind in KINDS},
+    "pairs that age": Filter(Join(LINES, ORDERS, "inner", TRUE), call("AND", ON_ORDER, AGES)),
     "joined child": Join(
         Join(LINES, CUSTOMERS, "inner", equal("l_qty", "c_id")), ORDERS, "inner", ON_ORDER
     ),
@@ -125,10 +130,10 @@ def answered(rel: Relation, history: History, tables: Tables) -> Changed:
 
 def check_change(rel: Relation, history: History) -> None:
     tables = history.between(0, 1)
-    was = before(rel, dict.fromkeys(SCHEMAS, "any"))
+    was = before(rel, dict.fromkeys((*SCHEMAS, CLOCK), "any"))
     expected = difference(evaluate(rel, tables), evaluate(was, tables))
     for changed in (history.changed(0, 1), answered(rel, history, tables)):
-        delta = change(rel, changed, DECLARED)
+        delta = change(rel, {**changed, CLOCK: "any"}, DECLARED)
         assert signed(delta, tables) == expected, f"{changed}\n{show(delta)}"
 
 

@@ -62,13 +62,46 @@ OTHERS = {
     "word_count": "SELECT t, count(*) AS n FROM (SELECT explode(split(tag, '-')) AS t FROM o) GROUP BY t",
     "positions": "SELECT id, posexplode(array(k, id)) AS (at, x) FROM o WHERE price > 1",
     "picked": "SELECT k, max_by(id, struct(price, id)) AS dearest, sort_array(collect_list(id)) AS ids, count_if(price > 3) AS n FROM o GROUP BY k",
+    "means": "SELECT max(m) AS m, sum(s) AS s FROM (SELECT k, avg(CAST(price AS DOUBLE) / 7) AS m, stddev(id) AS s FROM o GROUP BY k)",
+    "averages": """SELECT id, avg(id) OVER (PARTITION BY k) AS a, sum(price / 7D) OVER (PARTITION BY k ORDER BY day) AS s,
+                   last_value(id) OVER (PARTITION BY tag ORDER BY day) AS last FROM o""",
+    "inner_picks": """SELECT o.id, p.ids, p.best, p.one, p.often FROM o JOIN (SELECT k, collect_list(id) AS ids,
+                      max_by(id, price) AS best, first(day) AS one, mode(tag) AS often FROM o GROUP BY k) p ON o.k = p.k""",
+    "picks": "SELECT k, collect_set(tag) AS tags, min_by(id, price) AS best, any_value(day) AS one, avg(price / 7D) AS mean FROM o GROUP BY k",
+    "payloads": """SELECT id, map('k', k, 'id', CAST(id AS INT)) AS m, array(map(id, tag)) AS a,
+                   parse_json('{"id": ' || id || '}') AS v, named_struct('m', map(k, day)) AS s FROM o WHERE k IS NOT NULL AND id IS NOT NULL""",
+    "dearest": "SELECT o.id, c.name, o.price FROM o JOIN c ON o.k = c.k ORDER BY o.price DESC, o.id, c.name LIMIT 2",
     "distincts": "SELECT k, count(DISTINCT tag) AS a, sum(DISTINCT price) AS b, percentile(price, 0.5) AS c FROM o GROUP BY k",
+}
+
+LOWERED = {
+    "pivot_": "SELECT * FROM (SELECT k, tag, price FROM o) PIVOT (sum(price) AS x, count(*) AS n FOR tag IN ('a-0' AS p, 'a-1' AS q, NULL AS z))",
+    "pivot_dates": "SELECT * FROM (SELECT tag, k, day FROM o) PIVOT (max(day) AS last, count(*) AS n FOR k IN (1, 2, 17 AS none))",
+    "pivot_pairs": "SELECT * FROM (SELECT k, tag, price, day FROM o) PIVOT (sum(price) FOR (tag, k) IN (('a-0', 1) AS x, ('a-1', 2) AS y))",
+    "unpivot_": "SELECT day, n, v FROM o UNPIVOT (v FOR n IN (k, id AS Number, price))",
+    "unpivot_nulls": "SELECT n, count(*) AS m, sum(v) AS x FROM o UNPIVOT INCLUDE NULLS (v FOR n IN (k, price)) GROUP BY n",
+    "lateral_top": "SELECT c.name, q.id, q.price FROM c, LATERAL (SELECT id, price FROM o WHERE o.k = c.k ORDER BY price DESC, id LIMIT 2) AS q",
+    "lateral_left": "SELECT o.id, q.tag, q.x FROM o LEFT JOIN LATERAL (SELECT tag, e.price + o.price AS x FROM e WHERE e.k = o.k) AS q ON q.x > 3",
+    "lateral_count": "SELECT c.k, q.n, q.top FROM c, LATERAL (SELECT count(*) AS n, max(price) AS top FROM o WHERE o.day >= c.since) AS q",
+    "as_of": "SELECT id, (SELECT max(price) FROM e WHERE e.day <= o.day) AS x, (SELECT count(*) FROM c WHERE c.since < o.day) AS n FROM o",
+    "latest_value": "SELECT id, (SELECT tag FROM e WHERE e.k = o.k ORDER BY day DESC, id DESC LIMIT 1) AS tag FROM o",
+    "on_one_side": "SELECT o.id, c.name FROM o FULL JOIN c ON o.k = c.k AND EXISTS (SELECT 1 FROM e WHERE e.k = o.k AND e.price > 2) AND c.k IN (SELECT k FROM e)",
+    "exists_having": "SELECT k, name FROM c WHERE EXISTS (SELECT 1 FROM o WHERE o.k = c.k HAVING count(*) > 3)",
+    "in_two_days": "SELECT window.start AS since, k, count(*) AS n, sum(price) AS x FROM o GROUP BY k, window(CAST(day AS TIMESTAMP), '2 days')",
+    "sliding": "SELECT id, window(CAST(day AS TIMESTAMP), '3 days', '1 day').end AS until FROM o WHERE price > 1",
+    "listed": "SELECT k, listagg(tag, ',') WITHIN GROUP (ORDER BY tag) AS tags, listagg(DISTINCT tag) WITHIN GROUP (ORDER BY tag DESC) AS once FROM o GROUP BY k",
+    "percentiles": "SELECT k, percentile_cont(0.5) WITHIN GROUP (ORDER BY price) AS a, percentile_disc(0.25) WITHIN GROUP (ORDER BY price DESC) FILTER (WHERE id > 4) AS b FROM o GROUP BY k",
+    "known": "SELECT k, first(tag) IGNORE NULLS IS NULL AS none, count(DISTINCT tag, price) AS n FROM o GROUP BY k",
+    "windows_above": "SELECT w.end AS until, n FROM (SELECT window(CAST(day AS TIMESTAMP), '2 days') AS w, count(*) AS n FROM o GROUP BY w) WHERE n > 1",
+    "filtered": "SELECT id, sum(price) FILTER (WHERE tag IS NOT NULL) OVER (PARTITION BY k ORDER BY day, id) AS x FROM o",
 }
 
 # What `make test` has time for; `make fuzz` runs all.
 FEW = frozenset(
     """left_ full_ theta nest counted not_exists not_in under_or correlated threshold having_sub except_all intersect_
-    latest running validity ranked_groups best over_best cheapest rollup_ exploded picked distincts""".split()
+    latest running validity ranked_groups best over_best cheapest rollup_ exploded picked distincts
+    means averages inner_picks payloads dearest
+    pivot_ unpivot_ lateral_top lateral_left as_of on_one_side in_two_days listed""".split()
 )
 
 SETUP = [
@@ -99,7 +132,7 @@ ROUNDS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("views", [JOINS, OTHERS], ids=["joins", "others"])
+@pytest.mark.parametrize("views", [JOINS, OTHERS, LOWERED], ids=["joins", "others", "lowered"])
 def test_every_shape_follows_changes_of_all_tables(wh: Warehouse, views: dict[str, str]) -> None:
     run(wh, *SETUP)
     if "VIEWKEEPER_FUZZ" not in os.environ:

@@ -7,13 +7,17 @@ from viewkeeper.algebra.types import FLOATING, INTEGRAL, decimal_parts
 ADDITIVE = frozenset({"count", "sum", "avg"})
 EXTREMES = frozenset({"min", "max"})
 
+# Aggregates that are 0, and not NULL, over no rows at all.
+COUNTING = frozenset({"count", "count_if", "regr_count", "approx_count_distinct"})
+
 # Functions of the bag of argument values alone: a group can be computed afresh at any time with the same result.
 REPEATABLE = (
     ADDITIVE
     | EXTREMES
     | frozenset(
         """any approx_count_distinct bit_and bit_or bit_xor bool_and bool_or corr count_if covar_pop covar_samp
-        every kurtosis median percentile regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope
+        every kurtosis median percentile percentile_cont percentile_disc regr_avgx
+        regr_avgy regr_count regr_intercept regr_r2 regr_slope
         regr_sxx regr_sxy regr_syy skewness some std stddev stddev_pop stddev_samp try_avg try_sum var_pop
         var_samp variance""".split()
     )
@@ -23,7 +27,7 @@ REPEATABLE = (
 # give is right, but it cannot be computed a second time to find what was given before.
 AMBIGUOUS = frozenset(
     """any_value approx_percentile array_agg collect_list collect_set first first_value histogram_numeric last
-    last_value max_by min_by mode percentile_approx""".split()
+    last_value listagg max_by min_by mode percentile_approx string_agg""".split()
 )
 
 SYNONYMS = {"mean": "avg"}

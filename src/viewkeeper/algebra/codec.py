@@ -35,6 +35,7 @@ _CLASSES: dict[str, type[Node]] = {
         scalars.Call,
         scalars.Cast,
         scalars.Verbatim,
+        scalars.Clock,
     )
 }
 

@@ -12,17 +12,19 @@ from viewkeeper.algebra.relations import (
     Join,
     Measure,
     Ordering,
+    Pivot,
     Project,
     Relation,
     Scan,
     SetOperation,
     Top,
     Union,
+    Unpivot,
     Values,
     Window,
     inputs,
 )
-from viewkeeper.algebra.scalars import Call, Cast, Column, Literal, Outer, Scalar, Subquery, Verbatim
+from viewkeeper.algebra.scalars import Call, Cast, Clock, Column, Literal, Outer, Scalar, Subquery, Verbatim, conjuncts
 
 INFIX = frozenset("+ - * / % = <> < <= > >= <=> AND OR || & | ^ DIV LIKE ILIKE RLIKE".split())
 
@@ -45,6 +47,8 @@ def show_scalar(scalar: Scalar) -> str:
             return f"cast({show_scalar(arg)} as {type_})"
         case Verbatim(parts, args):
             return parts[0] + "".join(show_scalar(a) + p for a, p in zip(args, parts[1:], strict=True))
+        case Clock(function, state):
+            return f"{function}(){' before' if state == 'old' else ''}"
         case Outer(name):
             return f"outer.{name}"
         case Subquery(kind, args, rel):
@@ -54,10 +58,32 @@ def show_scalar(scalar: Scalar) -> str:
             assert_never(scalar)
 
 
+def show_condition(condition: Scalar) -> str:
+    """The terms of an AND one after the other, without parentheses around each but where they are needed."""
+    terms = conjuncts(condition)
+    return " AND ".join(
+        show_scalar(term)
+        if len(terms) > 1 and isinstance(term, Call) and term.name == "OR"
+        else _bare(show_scalar(term))
+        for term in terms
+    )
+
+
+def _bare(text: str) -> str:
+    """The text without parentheses around all of it."""
+    depth = 0
+    for at, sign in enumerate(text):
+        depth += (sign == "(") - (sign == ")")
+        if depth == 0 and at < len(text) - 1:
+            return text
+    return text[1:-1] if text.startswith("(") else text
+
+
 def show_measure(measure: Measure) -> str:
     distinct = "distinct " if measure.distinct else ""
     where = f" where {measure.where}" if measure.where else ""
-    return f"{measure.name} = {measure.function.lower()}({distinct}{', '.join(measure.args) or '*'}){where}"
+    order = f" in order of {show_order(measure.order_by)}" if measure.order_by else ""
+    return f"{measure.name} = {measure.function.lower()}({distinct}{', '.join(measure.args) or '*'}){order}{where}"
 
 
 def show_order(order_by: tuple[Ordering, ...]) -> str:
@@ -67,7 +93,11 @@ def show_order(order_by: tuple[Ordering, ...]) -> str:
 def show_window(window: Window) -> str:
     by = f" by {', '.join(window.partition_by)}" if window.partition_by else ""
     order = f" in order of {show_order(window.order_by)}" if window.order_by else ""
-    shown = (f"{c.name} = {c.function.lower()}({', '.join(map(show_scalar, c.args))})" for c in window.columns)
+    shown = (
+        f"{c.name} = {c.function.lower()}({', '.join(map(show_scalar, c.args))})"
+        + (f" where {show_scalar(c.where)}" if c.where else "")
+        for c in window.columns
+    )
     return f"window{by}{order}: {', '.join(shown)}"
 
 
@@ -85,8 +115,8 @@ def show_operator(rel: Relation) -> str:
         case Project(_, items):
             shown = (i.name if i.value == Column(i.name) else f"{i.name} = {show_scalar(i.value)}" for i in items)
             return f"project {', '.join(shown)}"
-        case Join(_, _, kind, condition):
-            return f"{kind} join on {show_scalar(condition)}"
+        case Join(_, _, kind, condition, lateral):
+            return f"{kind} {'lateral ' if lateral else ''}join on {show_scalar(condition)}"
         case Union():
             return "union all"
         case Aggregate(_, group_by, measures, sets):
@@ -104,6 +134,11 @@ def show_operator(rel: Relation) -> str:
             return f"generate {made} = {show_scalar(generator)}{' or NULL' if outer else ''}"
         case SetOperation(_, _, kind, all_):
             return f"{kind}{' all' if all_ else ''}"
+        case Pivot(_, _, pivoted, _, measures):
+            return f"pivot by {', '.join(pivoted)}" + "".join(f", {show_measure(m)}" for m in measures)
+        case Unpivot(_, _, taken, _, fields):
+            lists = " or ".join(f"({', '.join(one)})" for one in taken)
+            return f"unpivot {', '.join(f.name for f in fields)} = {lists}"
         case _:
             assert_never(rel)
 

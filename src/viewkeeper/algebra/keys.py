@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import assert_never
 
+from viewkeeper.algebra.identity import is_comparable
 from viewkeeper.algebra.relations import (
     Aggregate,
     Changes,
@@ -18,18 +19,19 @@ from viewkeeper.algebra.relations import (
     Generate,
     Item,
     Join,
+    Pivot,
     Project,
     Relation,
     Scan,
     SetOperation,
     Top,
     Union,
+    Unpivot,
     Values,
     Window,
     names,
 )
 from viewkeeper.algebra.scalars import Call, Column, Scalar, conjuncts
-from viewkeeper.algebra.types import not_comparable
 
 Key = frozenset[str]
 Keys = frozenset[Key]
@@ -73,7 +75,7 @@ def keys(rel: Relation, declared: Declared) -> Keys:
             shown = {c.source.lower(): c.name for c in reversed(columns)}
             known = declared.keys.get(table, frozenset())
             return frozenset(frozenset(shown[c] for c in key) for key in known if key <= shown.keys())
-        case Changes() | Union():
+        case Changes() | Union() | Pivot() | Unpivot():
             return frozenset()
         case Values(_, rows):
             return frozenset({frozenset[str]()}) if len(rows) <= 1 else frozenset()
@@ -179,7 +181,7 @@ def origins(rel: Relation, columns: tuple[str, ...]) -> frozenset[Origin] | None
             return None if None in found else frozenset().union(*(f for f in found if f is not None))
         case Aggregate(input, group_by, _, sets):
             return origins(input, columns) if set(columns) <= set(group_by) and not sets else None
-        case SetOperation():
+        case SetOperation() | Pivot() | Unpivot():
             return None
         case _:
             assert_never(rel)
@@ -207,7 +209,7 @@ def referred(child: Relation, parent: Relation, condition: Scalar, declared: Dec
                 _come_from(child, ours, foreign.child, foreign.columns)
                 and _come_from(parent, theirs, foreign.parent, foreign.key)
                 and _types(child, ours) == _types(parent, theirs)
-                and not any(not_comparable(t) for t in _types(child, ours))
+                and all(map(is_comparable, _types(child, ours)))
             ):
                 found.append(Reference(foreign, theirs))
     return tuple(found)

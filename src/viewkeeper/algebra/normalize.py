@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import assert_never
 
+from viewkeeper.algebra.clock import reads_clock
+from viewkeeper.algebra.node import walk
 from viewkeeper.algebra.relations import (
     Aggregate,
     Changes,
@@ -11,12 +14,14 @@ from viewkeeper.algebra.relations import (
     Generate,
     Item,
     Join,
+    Pivot,
     Project,
     Relation,
     Scan,
     SetOperation,
     Top,
     Union,
+    Unpivot,
     Values,
     Window,
     empty,
@@ -26,7 +31,17 @@ from viewkeeper.algebra.relations import (
     pass_through,
     with_inputs,
 )
-from viewkeeper.algebra.scalars import TRUE, Column, Scalar, columns, conjunction, conjuncts, subqueries, substitute
+from viewkeeper.algebra.scalars import (
+    TRUE,
+    Column,
+    Outer,
+    Scalar,
+    columns,
+    conjunction,
+    conjuncts,
+    subqueries,
+    substitute,
+)
 
 
 def prune(rel: Relation, needed: frozenset[str] | None = None) -> Relation:
@@ -48,9 +63,10 @@ def prune(rel: Relation, needed: frozenset[str] | None = None) -> Relation:
             kept = tuple(i for i in items if i.name in wanted)
             used = frozenset().union(*(columns(i.value) for i in kept)) if kept else frozenset()
             return Project(prune(input, used), kept)
-        case Join(left, right, kind, condition):
+        case Join(left, right, _, condition):
             used = wanted | columns(condition)
-            return Join(prune(left, used), prune(right, used), kind, condition)
+            read = used.union(n.name for n in walk(right) if isinstance(n, Outer)) if rel.lateral else used
+            return replace(rel, left=prune(left, read), right=prune(right, used))
         case Union(inputs):
             # Every branch must end with the same columns, so each gets exactly the wanted ones.
             return Union(tuple(_exactly(prune(i, wanted), wanted) for i in inputs))
@@ -63,8 +79,7 @@ def prune(rel: Relation, needed: frozenset[str] | None = None) -> Relation:
             kept_columns = tuple(c for c in window_columns if c.name in wanted)
             if not kept_columns:
                 return prune(input, wanted)
-            args = (columns(a) for c in kept_columns for a in c.args)
-            used = wanted.union(partition_by, (o.column for o in order_by), *args)
+            used = wanted.union(partition_by, (o.column for o in order_by), *(c.reads for c in kept_columns))
             return Window(prune(input, used), partition_by, order_by, kept_columns)
         case Top(input, order_by, limit, offset):
             return Top(prune(input, wanted.union(o.column for o in order_by)), order_by, limit, offset)
@@ -72,6 +87,12 @@ def prune(rel: Relation, needed: frozenset[str] | None = None) -> Relation:
             return Generate(prune(input, wanted | columns(generator)), generator, fields, outer)
         case SetOperation(left, right, kind, all_):
             return SetOperation(prune(left), prune(right), kind, all_)
+        case Pivot(input, group_by, pivot_columns, _, measures):
+            used = frozenset(group_by).union(pivot_columns, *(m.reads for m in measures))
+            return replace(rel, input=prune(input, used))
+        case Unpivot(input, kept_as_is, taken):
+            still = tuple(c for c in kept_as_is if c in wanted)
+            return replace(rel, input=prune(input, frozenset(still).union(*taken)), kept=still)
         case _:
             assert_never(rel)
 
@@ -103,11 +124,16 @@ def _nested(items: tuple[Item, ...]) -> bool:
 
 
 def into_joins(rel: Relation) -> Relation:
-    """σ_p(L ⋈_c R) = L ⋈_{c ∧ p} R, with every condition at the lowest inner join that has its columns."""
+    """σ_p(L ⋈_c R) = L ⋈_{c ∧ p} R, with every condition at the lowest inner join that has its columns.
+
+    What looks at the clock stays in its filter.
+    """
     below = with_inputs(rel, tuple(into_joins(i) for i in inputs(rel)))
     match below:
         case Filter(Join(kind="inner") as join, predicate):
-            return _join_on(join, conjuncts(predicate))
+            waits = [term for term in conjuncts(predicate) if reads_clock(term)]
+            joined = _join_on(join, [term for term in conjuncts(predicate) if term not in waits])
+            return Filter(joined, conjunction(waits)) if waits else joined
         case Join(left, right, "inner", condition):
             return _join_on(Join(left, right, "inner", TRUE), conjuncts(condition))
         case _:
@@ -138,8 +164,8 @@ def drop_empty(rel: Relation) -> Relation:
             return empty(rel.schema) if is_empty(below) else Project(below, items)
         case Join(left, right):
             return _drop_empty_join(rel, drop_empty(left), drop_empty(right))
-        case Union(inputs):
-            kept = tuple(i for i in map(drop_empty, inputs) if not is_empty(i))
+        case Union(parts):
+            kept = tuple(i for i in map(drop_empty, parts) if not is_empty(i))
             return empty(rel.schema) if not kept else kept[0] if len(kept) == 1 else Union(kept)
         case Aggregate(input, group_by, measures):
             below = drop_empty(input)
@@ -148,8 +174,8 @@ def drop_empty(rel: Relation) -> Relation:
         case Window(input) | Top(input) | Generate(input):
             below = drop_empty(input)
             return empty(rel.schema) if is_empty(below) else with_inputs(rel, (below,))
-        case SetOperation(left, right):
-            return with_inputs(rel, (drop_empty(left), drop_empty(right)))
+        case SetOperation() | Pivot() | Unpivot():
+            return with_inputs(rel, tuple(map(drop_empty, inputs(rel))))
         case _:
             assert_never(rel)
 

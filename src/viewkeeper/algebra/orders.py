@@ -3,14 +3,43 @@
 Where rows are equal in the order that a definition gives, Spark may take either first, and another time the other.
 What is maintained must not depend on that: ties are broken by the other columns, which is one of the answers that
 the definition allows, and always the same one.
+
+A frame that ends at the last row equal to the current one in the order (Spark's default) must still do so:
+
+    ω_{P, O} f = ω_{P ∪ O, rest} last(ω_{P, O then rest, rows up to this one} f)
 """
 
 from __future__ import annotations
 
-from viewkeeper.algebra.relations import Ordering, Relation, Schema, Top, Window, WindowColumn, inputs, with_inputs
-from viewkeeper.algebra.types import not_comparable
+from dataclasses import replace
+
+from viewkeeper.algebra.identity import is_comparable
+from viewkeeper.algebra.relations import (
+    Ordering,
+    Project,
+    Relation,
+    Schema,
+    Top,
+    Window,
+    WindowColumn,
+    inputs,
+    pass_through,
+    with_inputs,
+)
+from viewkeeper.algebra.scalars import Column
+from viewkeeper.algebra.types import FLOATING
 
 _BY_ROW = frozenset({"ROW_NUMBER", "NTILE", "LAG", "LEAD"})
+# Functions whose value is the same whichever way the rows of a frame are ordered.
+_OF_BAGS = frozenset(
+    """ANY APPROX_COUNT_DISTINCT AVG BIT_AND BIT_OR BIT_XOR BOOL_AND BOOL_OR COUNT COUNT_IF EVERY MAX MEAN MIN SOME SUM
+    TRY_AVG TRY_SUM""".split()
+)
+# Functions whose value is the same in every computation, floating-point or not.
+_EXACT = frozenset({"CUME_DIST", "DENSE_RANK", "MAX", "MEDIAN", "MIN", "PERCENTILE", "PERCENT_RANK", "RANK"})
+_UP_TO_HERE = "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
+_FROM_HERE = "ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING"
+_WHOLE = "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
 
 
 def without_ties(rel: Relation) -> Relation:
@@ -19,21 +48,59 @@ def without_ties(rel: Relation) -> Relation:
     match below:
         case Top(input, order_by, limit, offset):
             return Top(input, _total(order_by, input.schema), limit, offset)
-        case Window(input, partition_by, order_by, columns):
-            by_row = tuple(c for c in columns if _picks_rows(c))
-            by_peers = tuple(c for c in columns if not _picks_rows(c))
-            result = Window(input, partition_by, order_by, by_peers) if by_peers else input
-            if by_row:
-                result = Window(result, partition_by, _total(order_by, input.schema), by_row)
-            return result
+        case Window():
+            return _settled(below)
         case _:
             return below
 
 
-def _picks_rows(column: WindowColumn) -> bool:
-    return column.function in _BY_ROW or column.frame.upper().startswith("ROWS")
+def is_settled(column: WindowColumn) -> bool:
+    """Whether a window function over a total order gives the same answer in every computation."""
+    by_row = column.function in _BY_ROW or column.frame.upper().startswith("ROWS")
+    of_bag = column.function in _OF_BAGS and column.type not in FLOATING
+    return by_row or of_bag or column.function in _EXACT
+
+
+def _settled(rel: Window) -> Relation:
+    """A window per way of computing: in the order given, or in a total one."""
+    by_peers, by_row, last, first = [], [], [], []
+    for column in rel.columns:
+        frame = column.frame.upper().removeprefix("RANGE ")
+        if column.function in _BY_ROW or column.frame.upper().startswith("ROWS"):
+            by_row.append(column)
+        elif is_settled(column):
+            by_peers.append(column)
+        elif not rel.order_by or frame == _WHOLE.removeprefix("ROWS "):
+            by_row.append(replace(column, frame=_WHOLE))
+        elif frame in ("", _UP_TO_HERE.removeprefix("ROWS ")):
+            last.append(column)
+        elif frame == _FROM_HERE.removeprefix("ROWS "):
+            first.append(column)
+        else:
+            by_peers.append(column)
+    total = _total(rel.order_by, rel.input.schema)
+    result = replace(rel, columns=tuple(by_peers)) if by_peers else rel.input
+    running = [*_running(last, _UP_TO_HERE), *_running(first, _FROM_HERE)]
+    if by_row or running:
+        result = Window(result, rel.partition_by, total, (*by_row, *running))
+    if not running:
+        return result
+    given = tuple(o.column for o in rel.order_by)
+    keys = tuple(dict.fromkeys((*rel.partition_by, *given)))
+    ends = (*_ends(last, "LAST_VALUE"), *_ends(first, "FIRST_VALUE"))
+    peers = Window(result, keys, tuple(o for o in total if o.column not in given), ends)
+    return Project(peers, pass_through(rel.schema))
+
+
+def _running(columns: list[WindowColumn], frame: str) -> tuple[WindowColumn, ...]:
+    return tuple(replace(c, name=f"{c.name}_run", frame=frame) for c in columns)
+
+
+def _ends(columns: list[WindowColumn], function: str) -> tuple[WindowColumn, ...]:
+    """The value that the last or the first of equal rows has."""
+    return tuple(WindowColumn(c.name, function, (Column(f"{c.name}_run"),), c.type, _WHOLE) for c in columns)
 
 
 def _total(order_by: tuple[Ordering, ...], schema: Schema) -> tuple[Ordering, ...]:
     given = {o.column for o in order_by}
-    return (*order_by, *(Ordering(f.name) for f in schema if f.name not in given and not not_comparable(f.type)))
+    return (*order_by, *(Ordering(f.name) for f in schema if f.name not in given and is_comparable(f.type)))

@@ -123,12 +123,16 @@ class Project(Node):
 
 @dataclass(frozen=True, eq=False)
 class Join(Node):
-    """Pairs of rows for which `condition` is true; `left` and `full` pad with NULL, `semi` and `anti` only filter."""
+    """Pairs of rows for which `condition` is true; `left` and `full` pad with NULL, `semi` and `anti` only filter.
+
+    The right side of a `lateral` one may read the row on the left; only in definitions as they are read.
+    """
 
     left: Relation
     right: Relation
     kind: JoinKind
     condition: Scalar
+    lateral: bool = False
 
     def __post_init__(self) -> None:
         both = (*self.left.schema, *self.right.schema)
@@ -158,8 +162,21 @@ class Union(Node):
 
 
 @dataclass(frozen=True, eq=False)
+class Ordering(Node):
+    """A column to order by."""
+
+    column: str
+    descending: bool = False
+    nulls_first: bool = True
+
+
+@dataclass(frozen=True, eq=False)
 class Measure(Node):
-    """An aggregate function over columns of the input (none for count(*)), of the rows where `where` is true."""
+    """An aggregate function over columns of the input (none for count(*)), of the rows where `where` is true.
+
+    `order_by` is what stands in WITHIN GROUP. One that may answer in several ways answers always the same once it is
+    `settled` (algebra.settled).
+    """
 
     name: str
     function: str
@@ -167,10 +184,14 @@ class Measure(Node):
     type: str
     distinct: bool = False
     where: str | None = None
+    order_by: tuple[Ordering, ...] = ()
+    ignore_nulls: bool = False
+    settled: bool = False
 
     @property
     def reads(self) -> frozenset[str]:
-        return frozenset(self.args) | ({self.where} if self.where else frozenset())
+        ordered = (o.column for o in self.order_by)
+        return frozenset(self.args).union(ordered, {self.where} if self.where else ())
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,17 +221,11 @@ class Aggregate(Node):
 
 
 @dataclass(frozen=True, eq=False)
-class Ordering(Node):
-    """A column to order by."""
-
-    column: str
-    descending: bool = False
-    nulls_first: bool = True
-
-
-@dataclass(frozen=True, eq=False)
 class WindowColumn(Node):
-    """A function over the rows of a window frame; no frame in the text is Spark's default one."""
+    """A function over the rows of a window frame, of those where `where` is true.
+
+    No frame in the text is Spark's default one.
+    """
 
     name: str
     function: str
@@ -218,6 +233,11 @@ class WindowColumn(Node):
     type: str
     frame: str = ""
     ignore_nulls: bool = False
+    where: Scalar | None = None
+
+    @property
+    def reads(self) -> frozenset[str]:
+        return frozenset().union(*(own_columns(s) for s in (*self.args, *((self.where,) if self.where else ()))))
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,7 +251,7 @@ class Window(Node):
 
     def __post_init__(self) -> None:
         read = {*self.partition_by, *(o.column for o in self.order_by)}
-        _require(frozenset(read).union(*(own_columns(a) for c in self.columns for a in c.args)), self.input, "Window")
+        _require(frozenset(read).union(*(c.reads for c in self.columns)), self.input, "Window")
         _distinct_names(self.schema, "Window")
 
     @cached_property
@@ -291,8 +311,71 @@ class SetOperation(Node):
         return self.left.schema
 
 
+@dataclass(frozen=True, eq=False)
+class Pivot(Node):
+    """One row per group: every measure of its rows with the first of `values` in `columns`, then with the next …
+
+    Only in definitions whose types are not yet known.
+    """
+
+    input: Relation
+    group_by: tuple[str, ...]
+    columns: tuple[str, ...]
+    values: tuple[tuple[Scalar, ...], ...]
+    measures: tuple[Measure, ...]
+    outputs: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        _require(frozenset(self.columns).union(*(m.reads for m in self.measures)), self.input, "Pivot")
+        _distinct_names(self.schema, "Pivot")
+
+    @cached_property
+    def schema(self) -> Schema:
+        types = {f.name: f.type for f in self.input.schema}
+        keys = tuple(Field(name, types[name]) for name in self.group_by)
+        measured = (m.type for _ in self.values for m in self.measures)
+        return (*keys, *(Field(name, type_) for name, type_ in zip(self.outputs, measured, strict=True)))
+
+
+@dataclass(frozen=True, eq=False)
+class Unpivot(Node):
+    """For each row of `input` one for each list of columns in `taken`: what is `kept`, a label, and their values.
+
+    Rows whose values are all NULL only with `include_nulls`. Only in definitions whose types are not yet known.
+    """
+
+    input: Relation
+    kept: tuple[str, ...]
+    taken: tuple[tuple[str, ...], ...]
+    labels: tuple[str, ...]
+    fields: tuple[Field, ...]
+    include_nulls: bool = False
+
+    def __post_init__(self) -> None:
+        _require(frozenset(self.kept).union(*self.taken), self.input, "Unpivot")
+        _distinct_names(self.schema, "Unpivot")
+
+    @cached_property
+    def schema(self) -> Schema:
+        types = {f.name: f.type for f in self.input.schema}
+        return (*(Field(name, types[name]) for name in self.kept), *self.fields)
+
+
 Relation = (
-    Scan | Changes | Values | Filter | Project | Join | Union | Aggregate | Window | Top | Generate | SetOperation
+    Scan
+    | Changes
+    | Values
+    | Filter
+    | Project
+    | Join
+    | Union
+    | Aggregate
+    | Window
+    | Top
+    | Generate
+    | SetOperation
+    | Pivot
+    | Unpivot
 )
 
 
@@ -306,6 +389,8 @@ def inputs(rel: Relation) -> tuple[Relation, ...]:
         case Scan() | Changes() | Values():
             return ()
         case Filter(input) | Project(input) | Aggregate(input) | Window(input) | Top(input) | Generate(input):
+            return (input,)
+        case Pivot(input) | Unpivot(input):
             return (input,)
         case Join(left, right) | SetOperation(left, right):
             return (left, right)
@@ -331,6 +416,10 @@ def with_inputs(rel: Relation, below: tuple[Relation, ...]) -> Relation:
         case Top(), (input,):
             return replace(rel, input=input)
         case Generate(), (input,):
+            return replace(rel, input=input)
+        case Pivot(), (input,):
+            return replace(rel, input=input)
+        case Unpivot(), (input,):
             return replace(rel, input=input)
         case Join(), (left, right):
             return replace(rel, left=left, right=right)

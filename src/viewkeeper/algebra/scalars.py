@@ -62,6 +62,14 @@ class Outer(Node):
     name: str
 
 
+@dataclass(frozen=True, eq=False)
+class Clock(Node):
+    """What a function of the clock (`CURRENT_DATE` …) gives at the moment of the old or the new state."""
+
+    function: str
+    state: OneOf["old", "new"] = "new"
+
+
 SubqueryKind = OneOf["exists", "in", "scalar"]
 
 
@@ -77,13 +85,17 @@ class Subquery(Node):
     relation: Relation
 
 
-Scalar = Column | Literal | Call | Cast | Verbatim | Outer | Subquery
+Scalar = Column | Literal | Call | Cast | Verbatim | Outer | Clock | Subquery
 
 NULL = Literal("NULL")
 TRUE = Literal("TRUE")
 FALSE = Literal("FALSE")
 ZERO = Literal("0")
 ONE = Literal("1")
+
+
+def text_constant(text: str) -> Literal:
+    return Literal("'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'")
 
 
 def call(name: str, *args: Scalar) -> Call:
@@ -115,7 +127,7 @@ def same(left: Scalar, right: Scalar) -> Call:
 def parts(scalar: Scalar) -> tuple[Scalar, ...]:
     """The expressions directly below."""
     match scalar:
-        case Column() | Literal() | Outer():
+        case Column() | Literal() | Outer() | Clock():
             return ()
         case Call(args=args) | Verbatim(args=args) | Subquery(args=args):
             return args
@@ -132,7 +144,7 @@ def rebuild(scalar: Scalar, replacement: Callable[[Scalar], Scalar | None]) -> S
         return found
     args = tuple(rebuild(part, replacement) for part in parts(scalar))
     match scalar:
-        case Column() | Literal() | Outer():
+        case Column() | Literal() | Outer() | Clock():
             return scalar
         case Call() | Verbatim() | Subquery():
             return replace(scalar, args=args)

@@ -4,18 +4,17 @@
     σ_x IN S E         = E ⋉_{x=s} S               σ_x NOT IN S E    = E ▷_{x=s is not false} S
     EXISTS as a value  = (E ⋉ S) × {true} ⊎ (E ▷ S) × {false}
     (S) as a value     = E ⟕ S, S one row for each value of what it compares with the row around it
+    E, LATERAL (S)     = E ⋈ S                     E LEFT JOIN LATERAL (S) = E ⟕ S
 
-What a subquery asks of the row around it is pulled up into the condition of the join. That is always possible
-through filters, projections and inner joins, and through an aggregate for equalities, which become group keys.
+before that, S is freed of what it asks of the row around it (`algebra/correlation.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from viewkeeper.algebra.correlation import CannotJoin, Freed, free
 from viewkeeper.algebra.node import walk
-from viewkeeper.algebra.reasons import Reason
 from viewkeeper.algebra.relations import (
     Aggregate,
     Field,
@@ -37,11 +36,9 @@ from viewkeeper.algebra.scalars import (
     NULL,
     ONE,
     TRUE,
-    ZERO,
     Call,
     Column,
     Literal,
-    Outer,
     Scalar,
     Subquery,
     call,
@@ -52,45 +49,15 @@ from viewkeeper.algebra.scalars import (
     subqueries,
     substitute,
 )
-from viewkeeper.algebra.types import BIGINT, BOOLEAN, UNKNOWN
-
-# Aggregates that are not NULL over no rows at all.
-_OF_NOTHING: Mapping[str, Scalar] = {
-    **dict.fromkeys(("count", "count_if", "regr_count", "approx_count_distinct"), ZERO),
-    **dict.fromkeys(("collect_list", "collect_set", "array_agg"), call("ARRAY")),
-}
-
+from viewkeeper.algebra.types import BIGINT, BOOLEAN
 
 SINGLE = "__vk_value"  # begins the names of measures over what can only be one row
-
-
-class CannotJoin(Exception):
-    """A subquery that is not turned into a join."""
-
-    def __init__(self, why: str) -> None:
-        super().__init__(why)
-        self.reason = Reason("correlated subquery", why)
 
 
 def as_joins(rel: Relation) -> Relation:
     """The relation with a join for every subquery in an expression; CannotJoin if one has no such form."""
     taken = {n.name.lower() for n in walk(rel) if isinstance(n, (Field, Item, Measure, Column))}
     return _Joins(taken).relation(rel)
-
-
-@dataclass(frozen=True)
-class _Pulled:
-    """A subquery freed of the row around it.
-
-    Its rows are those of `relation` for which all `conditions` hold, which may read the row around it too;
-    `values` are its columns. If it is `total`, it has one row for every row around it: where `relation` has none,
-    the values say what they are over NULLs.
-    """
-
-    relation: Relation
-    conditions: tuple[Scalar, ...]
-    values: Mapping[str, Scalar]
-    total: bool = False
 
 
 @dataclass
@@ -106,6 +73,8 @@ class _Joins:
         return name
 
     def relation(self, rel: Relation) -> Relation:
+        if isinstance(rel, Join) and rel.lateral:
+            return self.lateral(rel)
         below = with_inputs(rel, tuple(self.relation(i) for i in inputs(rel)))
         match below:
             case Filter(input, predicate) if subqueries(predicate):
@@ -119,9 +88,49 @@ class _Joins:
             case Join(left, right, "inner", condition) if subqueries(condition):
                 return self.filter(Join(left, right, "inner", TRUE), condition)
             case Join(condition=condition) if subqueries(condition):
-                raise CannotJoin("it stands in the condition of an outer join")
+                return self.sides(below)
             case _:
                 return below
+
+    def sides(self, rel: Join) -> Relation:
+        """A join on subqueries that read one side each: their values are attached to that side."""
+        left, right, terms = rel.left, rel.right, []
+        for term in conjuncts(rel.condition):
+            value = term
+            if subqueries(term) and columns(term) <= set(names(rel.right)):
+                right, value = self.attach_all(right, term)
+            elif subqueries(term) and columns(term) <= set(names(rel.left)):
+                left, value = self.attach_all(left, term)
+            elif subqueries(term):
+                raise CannotJoin("it reads both sides of an outer join, in its condition", subqueries(term)[0].relation)
+            terms.append(value)
+        return Project(Join(left, right, rel.kind, conjunction(terms)), pass_through(rel.schema))
+
+    def lateral(self, rel: Join) -> Relation:
+        """E ⋈ S or E ⟕ S for a subquery that may read the row on its left."""
+        if subqueries(rel.condition) and rel.kind == "inner":
+            return self.filter(self.lateral(replace(rel, condition=TRUE)), rel.condition)
+        if subqueries(rel.condition):
+            raise CannotJoin("it stands in the condition of an outer join", subqueries(rel.condition)[0].relation)
+        left = self.relation(rel.left)
+        freed = self.freed(rel.right, left, rel.right, may_be_total=True)
+        right, values = freed.relation, freed.values
+        condition = substitute(rel.condition, values)
+        conditions = [*freed.conditions, *(c for c in conjuncts(condition) if c != TRUE)]
+        if freed.total:  # with one row for each on the left, the condition is looked at after the join
+            joined: Relation = Join(left, right, "left", conjunction(list(freed.conditions)))
+            joined = Filter(joined, condition) if rel.kind == "inner" and condition != TRUE else joined
+            there = condition
+        elif rel.kind == "inner":
+            joined, there = Join(left, right, "inner", conjunction(conditions)), TRUE
+        else:
+            there = Column(self.fresh("there"))
+            marked = Project(right, (*pass_through(right.schema), Item(there.name, TRUE, BOOLEAN)))
+            joined = Join(left, marked, "left", conjunction(conditions))
+        if rel.kind == "left":
+            values = {n: v if there == TRUE else call("IF", there, v, NULL) for n, v in values.items()}
+        made = tuple(Item(f.name, values[f.name], f.type) for f in rel.right.schema)
+        return Project(joined, (*pass_through(rel.left.schema), *made))
 
     def filter(self, input: Relation, predicate: Scalar) -> Relation:
         rel, plain = input, []
@@ -139,14 +148,8 @@ class _Joins:
 
     def matched(self, rel: Relation, subquery: Subquery, kind: JoinKind) -> Relation:
         """E ⋉ S or E ▷ S."""
-        pulled = self.pulled(subquery.relation, rel)
-        return self.joined(rel, pulled, kind, _compared(subquery, pulled, kind))
-
-    def joined(self, rel: Relation, pulled: _Pulled, kind: JoinKind, condition: Scalar | None) -> Relation:
-        if pulled.total:
-            raise CannotJoin("it asks whether an aggregate without groups has a row")
-        conditions = [*pulled.conditions, *([condition] if condition is not None else [])]
-        return Join(rel, pulled.relation, kind, conjunction(conditions))
+        freed = self.freed(subquery.relation, rel, subquery.relation)
+        return _joined(rel, freed, kind, _compared(subquery, freed, kind))
 
     # As a value
 
@@ -177,22 +180,21 @@ class _Joins:
         As in Spark, IN and NOT IN as values are never NULL: an unknown comparison is none for IN and one for NOT IN.
         """
         name = self.fresh("found")
-
-        pulled = self.pulled(subquery.relation, rel)
-        condition = _compared(subquery, pulled, kind)
+        freed = self.freed(subquery.relation, rel, subquery.relation)
+        condition = _compared(subquery, freed, kind)
 
         def branch(kind: JoinKind, found: Scalar) -> Relation:
-            rows = self.joined(rel, pulled, kind, condition)
+            rows = _joined(rel, freed, kind, condition)
             return Project(rows, (*pass_through(rel.schema), Item(name, found, BOOLEAN)))
 
         return Union((branch("semi", TRUE), branch("anti", FALSE))), Column(name)
 
     def attach_value(self, rel: Relation, query: Relation) -> tuple[Relation, Scalar]:
-        pulled = self.pulled(self.one_row(query), rel)
-        (value,) = pulled.values.values()
-        if not pulled.conditions:
-            return Join(rel, pulled.relation, "inner", TRUE), value
-        return Join(rel, pulled.relation, "left", conjunction(list(pulled.conditions))), value
+        freed = self.freed(self.one_row(query), rel, query, may_be_total=True)
+        (value,) = freed.values.values()
+        if not freed.conditions:
+            return Join(rel, freed.relation, "inner", TRUE), value
+        return Join(rel, freed.relation, "left", conjunction(list(freed.conditions))), value
 
     def one_row(self, query: Relation) -> Relation:
         """The query as one that has exactly one row, NULL for none, and an error for more than one."""
@@ -215,109 +217,24 @@ class _Joins:
         checked = call("IF", call(">", Column(count), ONE), error, Column(value))
         return Project(Aggregate(query, (), measures), (Item(self.fresh("only"), checked, field.type),))
 
-    # Freeing a subquery of the row around it
-
-    def pulled(self, query: Relation, around: Relation) -> _Pulled:
-        found = self.pull(self.relation(query), frozenset(names(around)))
-        if any(isinstance(n, Outer) for n in walk(found.relation)):
-            raise CannotJoin("it compares with the query around it in a place that cannot be moved out")
-        return found
-
-    def pull(self, rel: Relation, around: frozenset[str]) -> _Pulled:
-        if not any(isinstance(n, Outer) for n in walk(rel)):
-            return _Pulled(rel, (), {n: Column(n) for n in names(rel)})
-        match rel:
-            case Filter(input, predicate):
-                inner = self.pull(input, around)
-                if inner.total:
-                    raise CannotJoin("it filters an aggregate without groups")
-                return _filtered(inner, substitute(_inward(predicate, around), inner.values))
-            case Project(input, items):
-                inner = self.pull(input, around)
-                values = {i.name: substitute(_inward(i.value, around), inner.values) for i in items}
-                return _Pulled(inner.relation, inner.conditions, values, inner.total)
-            case Join(left, right, "inner", condition):
-                one, other = self.pull(left, around), self.pull(right, around)
-                if one.total or other.total:
-                    raise CannotJoin("it joins an aggregate without groups")
-                both = _Pulled(
-                    Join(one.relation, other.relation, "inner", TRUE),
-                    (*one.conditions, *other.conditions),
-                    {**one.values, **other.values},
-                )
-                return _filtered(both, substitute(_inward(condition, around), both.values))
-            case Join(left, right, kind, condition) if kind != "full" and not _correlated(right, condition):
-                inner = self.pull(left, around)
-                if inner.total or any(columns(v) & around for v in inner.values.values()):
-                    raise CannotJoin("it joins what it takes from the query around it")
-                joined = Join(inner.relation, right, kind, substitute(condition, inner.values))
-                more = {} if kind in ("semi", "anti") else {n: Column(n) for n in names(right)}
-                return _Pulled(joined, inner.conditions, {**inner.values, **more})
-            case Aggregate():
-                return self.pull_aggregate(rel, around)
-            case _:
-                raise CannotJoin(f"it compares with the query around it below a {type(rel).__name__.lower()}")
-
-    def pull_aggregate(self, rel: Aggregate, around: frozenset[str]) -> _Pulled:
-        """Rows that equal something of the row around them: what they equal it by becomes a group key."""
-        inner = self.pull(rel.input, around)
-        if inner.total:
-            raise CannotJoin("it aggregates an aggregate without groups")
-        if any(columns(value) & around for value in inner.values.values()):
-            raise CannotJoin("it aggregates values of the query around it")
-        read = set(rel.group_by).union(*(m.reads for m in rel.measures))
-        items = [Item(n, inner.values[n], UNKNOWN) for n in names(rel.input) if n in read]
-        keys: list[str] = []
-        conditions: list[Scalar] = []
-        for condition in inner.conditions:
-            own, other, operator = _sides(condition, around)
-            keys.append(self.fresh("key"))
-            items.append(Item(keys[-1], own, UNKNOWN))
-            conditions.append(call(operator, Column(keys[-1]), other))
-        grouped = Aggregate(Project(inner.relation, tuple(items)), (*rel.group_by, *keys), rel.measures)
-        values: dict[str, Scalar] = {n: Column(n) for n in rel.group_by}
-        for m in rel.measures:
-            nothing = _OF_NOTHING.get(m.function) if not rel.group_by and conditions else None
-            values[m.name] = call("COALESCE", Column(m.name), nothing) if nothing else Column(m.name)
-        return _Pulled(grouped, tuple(conditions), values, total=not rel.group_by and bool(conditions))
+    def freed(self, query: Relation, around: Relation, written: Relation, *, may_be_total: bool = False) -> Freed:
+        try:
+            return free(self.relation(query), around, self.fresh, may_be_total=may_be_total)
+        except CannotJoin as refusal:
+            refusal.about = refusal.about or written
+            raise
 
 
-def _filtered(inner: _Pulled, predicate: Scalar) -> _Pulled:
-    """The terms that read only the subquery's own rows stay with them, the others are pulled up."""
-    own = frozenset(names(inner.relation))
-    terms = conjuncts(predicate)
-    stay = [t for t in terms if columns(t) <= own]
-    up = tuple(t for t in terms if not columns(t) <= own)
-    relation = Filter(inner.relation, conjunction(stay)) if stay and stay != [TRUE] else inner.relation
-    return _Pulled(relation, (*inner.conditions, *up), inner.values)
+def _joined(rel: Relation, freed: Freed, kind: JoinKind, condition: Scalar | None) -> Relation:
+    conditions = [*freed.conditions, *([condition] if condition is not None else [])]
+    return Join(rel, freed.relation, kind, conjunction(conditions))
 
 
-def _inward(scalar: Scalar, around: frozenset[str]) -> Scalar:
-    """What refers to the row around the subquery as a column, since they will stand side by side."""
-    return rebuild(scalar, lambda s: Column(s.name) if isinstance(s, Outer) and s.name in around else None)
-
-
-def _correlated(right: Relation, condition: Scalar) -> bool:
-    return any(isinstance(n, Outer) for part in (right, condition) for n in walk(part))
-
-
-def _compared(subquery: Subquery, pulled: _Pulled, kind: JoinKind) -> Scalar | None:
+def _compared(subquery: Subquery, freed: Freed, kind: JoinKind) -> Scalar | None:
     """x = s for IN, nothing for EXISTS. NOT IN is true only where every comparison is false, so to it an unknown
     one is a match."""
     if subquery.kind != "in":
         return None
-    pairs = zip(subquery.args, pulled.values.values(), strict=True)
+    pairs = zip(subquery.args, freed.values.values(), strict=True)
     equal = conjunction([call("=", tested, value) for tested, value in pairs])
     return call("COALESCE", equal, TRUE) if kind == "anti" else equal
-
-
-def _sides(condition: Scalar, around: frozenset[str]) -> tuple[Scalar, Scalar, str]:
-    """The subquery's side and the other side of an equality."""
-    match condition:
-        case Call("=" | "<=>" as operator, (left, right)):
-            for own, other in ((left, right), (right, left)):
-                if not columns(own) & around and columns(other) <= around:
-                    return own, other, operator
-        case _:
-            pass
-    raise CannotJoin("it aggregates rows that it compares with the query around it by more than equality")

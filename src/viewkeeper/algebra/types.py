@@ -22,16 +22,3 @@ def decimal_parts(type_: str) -> tuple[int, int] | None:
     """Precision and scale of a decimal type, else None."""
     match = _DECIMAL.fullmatch(type_)
     return (int(match[1]), int(match[2])) if match else None
-
-
-def not_comparable(type_: str) -> str | None:
-    """Why rows holding this type cannot be told apart by equality, or None if they can."""
-    lowered = type_.lower()
-    for kind in ("map<", "variant", "geometry", "geography"):
-        if kind in lowered:
-            return f"{kind.rstrip('<')} values cannot be compared"
-    if "collate" in lowered:
-        return "strings of a collation compare equal without being the same"
-    if "interval" in lowered and lowered == "interval":
-        return "calendar intervals cannot be compared"
-    return None

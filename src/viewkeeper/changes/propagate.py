@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
+from viewkeeper.algebra.clock import CLOCK, moved_bounds, reads_clock
 from viewkeeper.algebra.keys import NOTHING, Declared, referred
 from viewkeeper.algebra.normalize import drop_empty, into_joins
 from viewkeeper.algebra.relations import (
@@ -19,6 +20,7 @@ from viewkeeper.algebra.relations import (
     Generate,
     Item,
     Join,
+    Pivot,
     Project,
     Relation,
     Scan,
@@ -26,6 +28,7 @@ from viewkeeper.algebra.relations import (
     SetOperation,
     Top,
     Union,
+    Unpivot,
     Values,
     Window,
     empty,
@@ -41,7 +44,6 @@ from viewkeeper.changes.weights import (
     Changed,
     Known,
     before,
-    can_net,
     negative,
     net,
     only_appends,
@@ -80,7 +82,7 @@ def _change(rel: Relation, changed: Known) -> Relation:
             return _top(rel, changed)
         case Generate():
             return _generate(rel, changed)
-        case Changes() | SetOperation():
+        case Changes() | SetOperation() | Pivot() | Unpivot():
             raise InternalError(f"{type(rel).__name__} has no change rule: it is never in a definition")
         case _:
             assert_never(rel)
@@ -96,8 +98,13 @@ def _scan(rel: Scan, changed: Known) -> Relation:
 
 
 def _filter(rel: Filter, changed: Known) -> Relation:
-    """δ(σ_p E) = σ_p δE"""
-    return Filter(_change(rel.input, changed), rel.predicate)
+    """δ(σ_p E) = σ_p δE; where p looks at the clock + σ_{p ∧ ¬p_old} E_old − σ_{p_old ∧ ¬p} E_old"""
+    own = Filter(_change(rel.input, changed), rel.predicate)
+    if CLOCK not in changed or not reads_clock(rel.predicate):
+        return own
+    entered, left = moved_bounds(rel.predicate)
+    was = before(rel.input, changed)
+    return Union((own, weighted(Filter(was, entered), 1), weighted(Filter(was, left), -1)))
 
 
 def _project(rel: Project, changed: Known) -> Relation:
@@ -135,7 +142,7 @@ def _by_reference(rel: Join, changed: Known) -> tuple[Relation, ...] | None:
     sides = [(rel.left, rel.right), (rel.right, rel.left)] if rel.kind == "inner" else [(rel.left, rel.right)]
     for child, parent in sides:
         references = referred(child, parent, rel.condition, changed.declared) if rel.kind != "full" else ()
-        if references and can_net(child) and keep_partners(_change(parent, changed), references, changed):
+        if references and keep_partners(_change(parent, changed), references, changed):
             refer = _inner_to_parent if rel.kind == "inner" else _to_parent
             return refer(Join(child, parent, rel.kind, rel.condition), changed)
     return None

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from viewkeeper.algebra.clock import reads_clock
 from viewkeeper.algebra.keys import Declared, Reference, origins
 from viewkeeper.algebra.node import walk
 from viewkeeper.algebra.normalize import drop_empty
@@ -28,7 +29,7 @@ from viewkeeper.algebra.relations import (
 )
 from viewkeeper.algebra.scalars import ZERO, Column, call
 from viewkeeper.algebra.types import BIGINT
-from viewkeeper.changes.weights import Changed, Known, can_net, net
+from viewkeeper.changes.weights import Changed, Known, net
 
 
 def keep_partners(parent_change: Relation, references: tuple[Reference, ...], known: Known) -> bool:
@@ -49,8 +50,10 @@ def row_by_row(rel: Relation) -> bool:
     """Whether the relation is made of the rows of one table, one by one, so that its change is net where theirs is."""
     match rel:
         case Scan():
-            return can_net(rel)
-        case Filter(input) | Project(input) | Generate(input):
+            return True
+        case Filter(input, predicate):
+            return not reads_clock(predicate) and row_by_row(input)
+        case Project(input) | Generate(input):
             return row_by_row(input)
         case _:
             return False

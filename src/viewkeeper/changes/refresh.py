@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import assert_never
 
+from viewkeeper.algebra.identity import is_comparable
 from viewkeeper.algebra.keys import NOTHING, Declared, keys
 from viewkeeper.algebra.node import walk
 from viewkeeper.algebra.normalize import drop_empty, prune
@@ -17,9 +18,11 @@ from viewkeeper.algebra.relations import (
     Item,
     Join,
     Measure,
+    Ordering,
     Project,
     Relation,
     Scan,
+    Schema,
     is_empty,
     pass_through,
 )
@@ -28,7 +31,7 @@ from viewkeeper.algebra.types import BIGINT, INTEGRAL, decimal, decimal_parts
 from viewkeeper.changes.groups import affected_keys, restrict
 from viewkeeper.changes.propagate import change
 from viewkeeper.changes.references import Question, questions
-from viewkeeper.changes.stored import COUNT, Kept, KeptBag, KeptGroups, StateColumn
+from viewkeeper.changes.stored import COUNT, Kept, KeptBag, KeptGroups, KeptTop, StateColumn
 from viewkeeper.changes.weights import Changed, net, only_appends
 
 OLD, CHANGE = "old.", "change."
@@ -56,8 +59,26 @@ class MergeBag:
     If there is a `key`, no two rows of the view have the same values in it.
     """
 
-    columns: tuple[str, ...]
+    columns: Schema
     key: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class MergeTop:
+    """The change is merged like a bag's into the kept first rows, as far as these reach.
+
+    Where not all rows are kept, a changed row behind the last kept one is left out: the rows between are not known.
+    Nor is it known how many copies there are of the last one: it goes with the first of them.
+    Fewer than `wanted` left are not enough; at most `room` are kept.
+    """
+
+    columns: Schema
+    order_by: tuple[Ordering, ...]
+    wanted: int
+    room: int
+
+
+Merge = MergeGroups | MergeBag | MergeTop
 
 
 @dataclass(frozen=True)
@@ -68,7 +89,7 @@ class Maintenance:
     """
 
     change: Relation
-    merge: MergeGroups | MergeBag
+    merge: Merge
     insert_only: bool
     reasons: tuple[Reason, ...] = ()
     questions: tuple[Question, ...] = ()
@@ -105,16 +126,25 @@ def _maintenance(kept: Kept, changed: Changed, declared: Declared) -> Maintenanc
             return _bag(content, changed, declared)
         case KeptGroups():
             return _groups(kept, changed, declared)
+        case KeptTop(input, order_by, wanted):
+            rows = prune(drop_empty(net(change(input, changed, declared))))
+            return Maintenance(rows, MergeTop(input.schema, order_by, wanted, kept.room), insert_only=False)
         case _:
             assert_never(kept)
 
 
 def _bag(content: Relation, changed: Changed, declared: Declared) -> Maintenance:
     rows = prune(drop_empty(net(change(content, changed, declared))))
-    columns = tuple(f.name for f in content.schema)
-    shortest = min(keys(content, declared), key=lambda key: (len(key), sorted(key)), default=frozenset[str]())
-    merge = MergeBag(columns, tuple(c for c in columns if c in shortest))
+    merge = MergeBag(content.schema, _key(content, declared))
     return Maintenance(rows, merge, insert_only=only_appends(content, changed))
+
+
+def _key(content: Relation, declared: Declared) -> tuple[str, ...]:
+    """The shortest key whose values can be compared as they are; none if there is no such key."""
+    comparable = {f.name for f in content.schema if is_comparable(f.type)}
+    found = (key for key in keys(content, declared) if key <= comparable)
+    shortest = min(found, key=lambda key: (len(key), sorted(key)), default=frozenset[str]())
+    return tuple(f.name for f in content.schema if f.name in shortest)
 
 
 def _groups(kept: KeptGroups, changed: Changed, declared: Declared) -> Maintenance:

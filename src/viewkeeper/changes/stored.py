@@ -1,51 +1,55 @@
 """How a view is kept: what its backing table holds, and what readers see of it.
 
 An aggregate on top is kept as its *state*: the group's row count, sums and counts behind an average, … in hidden
-columns. Whatever stands above it (expressions, HAVING) is computed when the view is read.
+columns. Whatever stands above it (expressions, HAVING) is computed when the view is read. Of a LIMIT on top more rows
+are kept than it shows.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal as OneOf
 
-from viewkeeper.algebra.aggregates import AMBIGUOUS, EXTREMES, why_not_additive
+from viewkeeper.algebra.aggregates import EXTREMES, why_not_additive
+from viewkeeper.algebra.clock import reads_clock
+from viewkeeper.algebra.identity import is_comparable, why_no_identity
 from viewkeeper.algebra.node import walk
 from viewkeeper.algebra.normalize import collapse
+from viewkeeper.algebra.orders import is_settled
 from viewkeeper.algebra.reasons import Reason
 from viewkeeper.algebra.relations import (
     Aggregate,
+    Field,
     Filter,
     Item,
     Measure,
+    Ordering,
     Project,
     Relation,
     Scan,
     ScanColumn,
     Top,
     Window,
+    WindowColumn,
     names,
+    pass_through,
     with_inputs,
 )
 from viewkeeper.algebra.scalars import NULL, ZERO, Call, Cast, Column, Literal, Scalar, call, substitute
-from viewkeeper.algebra.subqueries import SINGLE
+from viewkeeper.algebra.settled import settled, settled_pick, why_not_settled
 from viewkeeper.algebra.types import (
     BIGINT,
-    FLOATING,
+    BOOLEAN,
     INTEGRAL,
     decimal,
     decimal_parts,
-    not_comparable,
 )
 
 COUNT = "__vk_count"
+WHOLE = "__vk_whole"
+_RESERVE = 100  # at least so many more rows than a LIMIT asks for
 _COUNT_DIGITS = 13  # a group of ten million million rows is past anything
-
-# Window functions whose floating-point results are the same in every computation.
-_EXACT_OVER = frozenset(
-    "CUME_DIST PERCENT_RANK LAG LEAD MIN MAX FIRST FIRST_VALUE LAST LAST_VALUE NTH_VALUE ANY_VALUE".split()
-)
 
 Merge = OneOf["add", "least", "greatest", "fresh"]
 
@@ -87,7 +91,31 @@ class KeptBag:
     content: Relation
 
 
-Kept = KeptGroups | KeptBag
+@dataclass(frozen=True)
+class KeptTop:
+    """The first rows of `input`, more than the `wanted` ones, so that deleted rows are made up for by the next.
+
+    `__vk_whole` says in every row whether there are no others than those kept; if none are kept, there are none.
+    """
+
+    input: Relation
+    order_by: tuple[Ordering, ...]
+    wanted: int
+    reserve: int
+
+    @property
+    def room(self) -> int:
+        return self.wanted + self.reserve
+
+    @property
+    def content(self) -> Relation:
+        first = Top(self.input, self.order_by, self.room)
+        counted = Window(first, (), (), (WindowColumn(COUNT, "COUNT", (), BIGINT),))
+        whole = Item(WHOLE, call("<", Column(COUNT), Literal(str(self.room))), BOOLEAN)
+        return Project(counted, (*pass_through(self.input.schema), whole))
+
+
+Kept = KeptGroups | KeptBag | KeptTop
 
 
 # What may stand above a kept aggregate, to be computed when the view is read.
@@ -106,66 +134,76 @@ def stored_form(definition: Relation, backing: str) -> StoredForm:
     """How to keep a view of this definition in the table `backing`."""
     above: list[Above] = []
     core = definition
-    while isinstance(core, Project | Filter | Top):
+    while isinstance(core, Project | Filter | Top) and not (isinstance(core, Filter) and reads_clock(core.predicate)):
         above.append(core)
         core = core.input
     if isinstance(core, Aggregate):
         return _groups(core, above, backing)
+    at, top = next(((n, o) for n, o in enumerate(above) if isinstance(o, Top)), (0, None))
+    if top is not None and top.limit is not None and all(is_comparable(f.type) for f in top.input.schema):
+        return _first_rows(top, max(1, top.limit + top.offset), above[:at], backing)
     stored = storable_names(names(definition))
     renamed = tuple(Item(s, Column(f.name), f.type) for s, f in zip(stored, definition.schema, strict=True))
     columns = tuple(ScanColumn(s, f.name, f.type) for s, f in zip(stored, definition.schema, strict=True))
-    return StoredForm(KeptBag(collapse(Project(definition, renamed))), Scan(backing, columns))
+    return StoredForm(KeptBag(settled(collapse(Project(definition, renamed)))), Scan(backing, columns))
+
+
+def _first_rows(top: Top, wanted: int, above: list[Above], backing: str) -> StoredForm:
+    shown = _shown_names(top.input, above)
+    renamed = tuple(Item(shown[f.name], Column(f.name), f.type) for f in top.input.schema)
+    order = tuple(replace(o, column=shown[o.column]) for o in top.order_by)
+    kept = KeptTop(settled(collapse(Project(top.input, renamed))), order, wanted, max(wanted, _RESERVE))
+    columns = tuple(ScanColumn(shown[f.name], f.name, f.type) for f in top.input.schema)
+    return StoredForm(kept, _under(above, replace(top, input=Scan(backing, columns))))
+
+
+def _under(above: list[Above], public: Relation) -> Relation:
+    for operator in reversed(above):
+        public = with_inputs(operator, (public,))
+    return collapse(public)
 
 
 def why_not_maintainable(form: StoredForm) -> Reason | None:
     """What in the kept form keeps changes from being applied exactly, or None."""
     kept = form.kept
-    compared = kept.content.schema if isinstance(kept, KeptBag) else kept.content.schema[: len(kept.key)]
-    for field in compared:
-        why = not_comparable(field.type)
-        if why:
-            return Reason(f"column {field.name} of type {field.type}", why)
     inner = kept.content if isinstance(kept, KeptBag) else kept.input
-    for node in walk(inner):
-        if isinstance(node, Aggregate) and (reason := _why_not_inner(node)):
-            return reason
-        if isinstance(node, Window) and (reason := _why_not_window(node)):
-            return reason
+    for field in () if isinstance(kept, KeptGroups) else kept.content.schema:
+        if (why := why_no_identity(field.type)) is not None:
+            return _of_column(field, why)
+    keys = _why_not_keys(kept.content, kept.key) if isinstance(kept, KeptGroups) else None
+    return keys or next((reason for node in walk(inner) if (reason := _why_not_inside(node)) is not None), None)
+
+
+def _why_not_inside(node: object) -> Reason | None:
+    """Why the old rows of an operator could not be found again."""
+    match node:
+        case Aggregate(group_by=keys):
+            found = why_not_settled(node)
+            return _why_not_keys(node, keys) or (Reason(*found) if found else None)
+        case Window(partition_by=keys, columns=columns):
+            return _why_not_keys(node, keys) or next((r for c in columns if (r := _why_not_over(c)) is not None), None)
+        case _:
+            return None
+
+
+def _why_not_keys(rel: Relation, keys: tuple[str, ...]) -> Reason | None:
+    for field in rel.schema:
+        if field.name in keys and not is_comparable(field.type):
+            return _of_column(field, "values that are equal without being the same make one group")
     return None
 
 
-def _why_not_inner(node: Aggregate) -> Reason | None:
-    for field in node.schema:
-        if (why := not_comparable(field.type)) is not None:
-            return Reason(f"column {field.name} of type {field.type}", why)
-    for measure in node.measures:
-        if measure.function in AMBIGUOUS and not measure.name.startswith(SINGLE):
-            return Reason(
-                f"{measure.function}() inside the view",
-                "it may answer otherwise in another computation, so the old rows could not be found again",
-            )
-        exact = measure.function in EXTREMES or measure.function in ("count", "count_if")
-        if not exact and measure.type in FLOATING:
-            return Reason(
-                f"{measure.function}() inside the view",
-                "its floating-point result differs in the last digits between two computations, "
-                "so the old rows could not be found again",
-            )
-    return None
+def _of_column(field: Field, why: str) -> Reason:
+    return Reason(f"column {field.name} of type {field.type}", why)
 
 
-def _why_not_window(node: Window) -> Reason | None:
-    for field in node.schema:
-        if (why := not_comparable(field.type)) is not None:
-            return Reason(f"column {field.name} of type {field.type}", why)
-    for column in node.columns:
-        if column.type in FLOATING and column.function not in _EXACT_OVER:
-            return Reason(
-                f"{column.function.lower()}() OVER (…)",
-                "its floating-point result differs in the last digits between two computations, "
-                "so the old rows could not be found again",
-            )
-    return None
+def _why_not_over(column: WindowColumn) -> Reason | None:
+    if is_settled(column):
+        return None
+    return Reason(
+        f"{column.function.lower()}() OVER (… {column.frame})",
+        "it may answer otherwise in another computation, so the old rows could not be found again",
+    )
 
 
 def _scan(backing: str, rel: Relation) -> Scan:
@@ -183,9 +221,7 @@ def _groups(aggregate: Aggregate, above: list[Above], backing: str) -> StoredFor
     public: Relation = Project(
         _scan(backing, kept.content), tuple(Item(n, values[n], types[n]) for n in names(aggregate))
     )
-    for operator in reversed(above):
-        public = with_inputs(operator, (public,))
-    return StoredForm(kept, _filters_first(collapse(public)))
+    return StoredForm(kept, _filters_first(_under(above, public)))
 
 
 def _filters_first(public: Relation) -> Relation:
@@ -205,16 +241,16 @@ def _filters_first(public: Relation) -> Relation:
             return public
 
 
-def _shown_names(aggregate: Aggregate, above: list[Above]) -> dict[str, str]:
-    """The name each column of the aggregate has in the view, or a hidden one if it is not shown as it is."""
-    current = {n: n for n in names(aggregate)}
+def _shown_names(core: Relation, above: list[Above]) -> dict[str, str]:
+    """The name each column of what is kept has in the view, or a hidden one if it is not shown as it is."""
+    current = {n: n for n in names(core)}
     for operator in reversed(above):
         if isinstance(operator, Project):
             renamed = {i.value.name: i.name for i in reversed(operator.items) if isinstance(i.value, Column)}
             current = {n: renamed[c] for n, c in current.items() if c in renamed}
-    hidden = {n: f"__vk_h_{n.removeprefix('__vk_')}" for n in names(aggregate)}
-    shown = tuple(current.get(n, hidden[n]) for n in names(aggregate))
-    return dict(zip(names(aggregate), storable_names(shown), strict=True))
+    hidden = {n: f"__vk_h_{n.removeprefix('__vk_')}" for n in names(core)}
+    shown = tuple(current.get(n, hidden[n]) for n in names(core))
+    return dict(zip(names(core), storable_names(shown), strict=True))
 
 
 class _StateBuilder:
@@ -229,7 +265,7 @@ class _StateBuilder:
 
     def kept(self) -> KeptGroups:
         rows = collapse(Project(self.aggregate.input, tuple(self.items)))
-        return KeptGroups(rows, tuple(self.shown[k] for k in self.aggregate.group_by), tuple(self.states))
+        return KeptGroups(settled(rows), tuple(self.shown[k] for k in self.aggregate.group_by), tuple(self.states))
 
     def add(self, measure: Measure) -> Scalar:
         """Keep what the measure needs; returns its value over the kept columns."""
@@ -248,7 +284,8 @@ class _StateBuilder:
         merge: Merge = "fresh"
         if measure.function in EXTREMES:
             merge = "least" if measure.function == "min" else "greatest"
-        self.states.append(StateColumn(self._measure(measure, name), merge, why_fresh=why))
+        settled_one = settled_pick(self._measure(measure, name), {i.name: i.type for i in self.items})
+        self.states.append(StateColumn(settled_one, merge, why_fresh=why))
         return Column(name)
 
     def _average(self, measure: Measure, argument: str) -> Scalar:
@@ -285,7 +322,8 @@ class _StateBuilder:
 
     def _measure(self, measure: Measure, name: str) -> Measure:
         args = tuple(self._arg(Column(a), self.types[a]) for a in measure.args)
-        return Measure(name, measure.function, args, measure.type, measure.distinct, self._where(measure))
+        order = tuple(replace(o, column=self._arg(Column(o.column), self.types[o.column])) for o in measure.order_by)
+        return replace(measure, name=name, args=args, where=self._where(measure), order_by=order)
 
     def _where(self, measure: Measure) -> str | None:
         return self._arg(Column(measure.where), "boolean") if measure.where else None

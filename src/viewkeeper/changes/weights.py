@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal as OneOf
 
+from viewkeeper.algebra.clock import CLOCK, earlier
+from viewkeeper.algebra.identity import identity, is_comparable
 from viewkeeper.algebra.keys import NOTHING, Declared
 from viewkeeper.algebra.node import walk
 from viewkeeper.algebra.relations import (
@@ -26,8 +28,8 @@ from viewkeeper.algebra.relations import (
     pass_through,
     with_inputs,
 )
-from viewkeeper.algebra.scalars import ZERO, Cast, Column, Literal, Scalar, call
-from viewkeeper.algebra.types import BIGINT, not_comparable
+from viewkeeper.algebra.scalars import ZERO, Cast, Clock, Column, Literal, Scalar, call
+from viewkeeper.algebra.types import BIGINT, UNKNOWN
 
 _OTHER = "__vk_weight_2"  # of the second of two changes that are joined
 
@@ -61,21 +63,19 @@ def weighted(rel: Relation, weight: int) -> Project:
 
 
 def net(rel: Relation) -> Relation:
-    """Equal rows as one with the sum of their weights, zeros dropped; condense for bags without keys.
-
-    Left as it is where a column's type has no equality, which is right too, only longer.
-    """
-    if not can_net(rel):
-        return rel
+    """Equal rows as one with the sum of their weights, zeros dropped; condense for bags without keys."""
     rows = tuple(f for f in rel.schema if f != WEIGHT_FIELD)
     total = Measure(WEIGHT, "sum", (WEIGHT,), BIGINT)
-    summed = Aggregate(rel, tuple(f.name for f in rows), (total,))
-    return Filter(summed, call("<>", Column(WEIGHT), ZERO))
-
-
-def can_net(rel: Relation) -> bool:
-    """Whether equal rows can be told."""
-    return not any(not_comparable(f.type) for f in rel.schema)
+    left = call("<>", Column(WEIGHT), ZERO)
+    if all(is_comparable(f.type) for f in rows):
+        return Filter(Aggregate(rel, tuple(f.name for f in rows), (total,)), left)
+    # Values that cannot be compared are grouped by their identity; those of a group are all the same.
+    told = {f.name: f"__vk_told_{f.name}" for f in rows if not is_comparable(f.type)}
+    added = tuple(Item(told[f.name], identity(Column(f.name), f.type), UNKNOWN) for f in rows if f.name in told)
+    kept = tuple(Measure(f.name, "any_value", (f.name,), f.type) for f in rows if f.name in told)
+    keys = tuple(told.get(f.name, f.name) for f in rows)
+    groups = Aggregate(Project(rel, (*pass_through(rel.schema), *added)), keys, (*kept, total))
+    return Project(Filter(groups, left), pass_through((*rows, WEIGHT_FIELD)))
 
 
 def positive(change: Relation) -> Relation:
@@ -106,7 +106,8 @@ def only_appends(rel: Relation, changed: Changed) -> bool:
         isinstance(n, Aggregate | Window | Top) or (isinstance(n, Join) and n.kind not in ("inner", "semi"))
         for n in nodes
     )
-    return not replaced and all(changed[t] == "appended" for t in tables if t in changed)
+    waits = CLOCK in changed and any(isinstance(n, Clock) for n in nodes)
+    return not replaced and not waits and all(changed[t] == "appended" for t in tables if t in changed)
 
 
 def columns_without_weight(rel: Relation) -> tuple[str, ...]:
@@ -117,4 +118,5 @@ def before(rel: Relation, changed: Changed) -> Relation:
     """The relation as it was before the change; tables that did not change are left as they are."""
     if isinstance(rel, Scan):
         return Scan(rel.table, rel.columns, "old") if rel.table in changed else rel
-    return with_inputs(rel, tuple(before(i, changed) for i in inputs(rel)))
+    was = with_inputs(rel, tuple(before(i, changed) for i in inputs(rel)))
+    return replace(was, predicate=earlier(was.predicate)) if isinstance(was, Filter) and CLOCK in changed else was

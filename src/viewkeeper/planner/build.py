@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from viewkeeper.algebra.keys import NOTHING, Declared
 from viewkeeper.algebra.reasons import Reason
-from viewkeeper.changes.refresh import Maintenance, MergeBag, maintenance
+from viewkeeper.changes.refresh import Maintenance, MergeBag, MergeTop, maintenance
 from viewkeeper.changes.stored import Kept, KeptGroups
 from viewkeeper.changes.weights import ChangeKind
 from viewkeeper.planner.cost import (
@@ -86,6 +86,8 @@ def _by_cost(s: Situation, kept: Kept, full: Cost, settings: Settings) -> Step:
 
 def choose_install(change: Maintenance, s: Situation, settings: Settings) -> tuple[Install, str]:
     """How the change gets into the view's table, and why in this way."""
+    if isinstance(change.merge, MergeTop):
+        return "rewrite", f"at most {change.merge.room:,} rows are kept"
     if isinstance(change.merge, MergeBag) and change.insert_only:
         return "append", "rows only came"
     if s.rows <= settings.rewrite_rows:

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from viewkeeper.errors import ProjectError, SqlError, ViewkeeperError
 from viewkeeper.project.files import FILE, Project
-from viewkeeper.sql.bind import table_uses
 from viewkeeper.sql.catalog import Source, Unmaintainable
 from viewkeeper.sql.expressions import Refusal
+from viewkeeper.sql.names import table_uses
 from viewkeeper.sql.parse import parse_query, tokenize
 from viewkeeper.sql.statements import CreateView, parse_statement, split_statements
 from viewkeeper.store.tables import Tables

@@ -77,7 +77,7 @@ def _compared(definition: Definition, view: View | None, rebuilt: Mapping[str, s
 def differences(statement: CreateView, view: View) -> list[str]:
     """In what a statement and a view differ; layout and comments in the query do not count."""
     pairs: dict[str, tuple[object, object]] = {
-        "query": (_words(statement.query), _words(view.query)),
+        "query": (_words(statement.query), _words(view.text)),
         "policy": (statement.policy, view.policy),
         "columns": (statement.columns or view.query_columns, tuple(name for name, _ in view.columns)),
         "column comments": (statement.column_comments, dict(view.column_comments)),

@@ -9,11 +9,16 @@ from dataclasses import dataclass
 from pyspark.sql import Observation, Row, SparkSession
 from pyspark.sql import functions as f
 
+from viewkeeper.algebra.aggregates import AMBIGUOUS
+from viewkeeper.algebra.clock import CLOCK
+from viewkeeper.algebra.identity import identity
 from viewkeeper.algebra.node import walk
-from viewkeeper.algebra.relations import Relation, Top, Window
-from viewkeeper.algebra.types import FLOATING, not_comparable
+from viewkeeper.algebra.relations import Measure, Relation, Top, Window
+from viewkeeper.algebra.scalars import Column
+from viewkeeper.algebra.settled import settled
+from viewkeeper.algebra.types import FLOATING
 from viewkeeper.runtime.forms import named_query, public_relation
-from viewkeeper.sql.unparse import quote, unparse
+from viewkeeper.sql.unparse import quote, render, unparse
 from viewkeeper.store.changes import Unchanged
 from viewkeeper.store.leaves import Pin, PinnedLeaves
 from viewkeeper.store.registry import Registry
@@ -36,17 +41,19 @@ def difference(view: View, registry: Registry, session: SparkSession) -> Differe
 
     Sums of doubles may differ in their last digits."""
     stands = standing(registry.log(view), view.id)
-    pins = {t: Pin(c.version, c.version, Unchanged()) for t, c in stands.covers.items()}
+    pins = {t: Pin(c.version, c.version, Unchanged()) for t, c in stands.covers.items() if t != CLOCK}
+    clock = stands.covers.get(CLOCK)
     pins[view.backing] = Pin(stands.version, stands.version, Unchanged())
-    leaves = PinnedLeaves(pins)
+    leaves = PinnedLeaves(pins, (clock.version, clock.version) if clock else None)
     names = [name for name, _ in view.columns]
     shown = unparse(public_relation(view), leaves)
-    if view.definition is not None and (view.has_star or _orders(view.definition)):
-        # The columns that * meant when the view was made; ties in an order broken as they were.
-        wanted = unparse(view.definition, leaves)
+    if view.definition is not None and (view.has_star or _picks(view.definition)):
+        # The columns that * meant when the view was made; of several right answers the one that is kept.
+        wanted = unparse(settled(view.definition), leaves)
     else:
         wanted = named_query(view, tuple(names), leaves, registry.find)
-    comparable = ", ".join(_comparable(name, type_) for name, type_ in view.columns)
+    told = [(name, render(identity(Column(name), type_), {name: quote(name)})) for name, type_ in view.columns]
+    comparable = ", ".join(f"{value} AS {quote(name)}" for name, value in told)
     actual = session.sql(f"SELECT {comparable} FROM ({shown})")
     expected = session.sql(f"SELECT {comparable} FROM ({wanted})")
     floating = [i for i, (_, type_) in enumerate(view.columns) if any(t in type_ for t in FLOATING)]
@@ -67,8 +74,11 @@ def difference(view: View, registry: Registry, session: SparkSession) -> Differe
     return Difference(int(counted.get["rows"]), tuple(missing), tuple(extra))
 
 
-def _orders(definition: Relation) -> bool:
-    return any(isinstance(node, Top | Window) for node in walk(definition))
+def _picks(definition: Relation) -> bool:
+    """Whether the definition allows several answers."""
+    nodes = list(walk(definition))
+    functions = {n.function for n in nodes if isinstance(n, Measure)}
+    return bool(functions & AMBIGUOUS) or any(isinstance(n, Top | Window) for n in nodes)
 
 
 def unmatched(left: Sequence[Row], right: Sequence[Row], floating: frozenset[int]) -> tuple[list[Row], list[Row]]:
@@ -95,10 +105,3 @@ def _close(a: object, b: object) -> bool:
     if isinstance(a, float) and isinstance(b, float):
         return (math.isnan(a) and math.isnan(b)) or math.isclose(a, b, rel_tol=TOLERANCE, abs_tol=1e-12)
     return a == b
-
-
-def _comparable(name: str, type_: str) -> str:
-    """The column in a form EXCEPT ALL can compare."""
-    if not_comparable(type_) and "collate" not in type_.lower():
-        return f"to_json(struct({quote(name)})) AS {quote(name)}"
-    return quote(name)

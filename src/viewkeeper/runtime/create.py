@@ -13,12 +13,13 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from viewkeeper.algebra.clock import CLOCK
 from viewkeeper.changes.stored import storable_names
 from viewkeeper.errors import SqlError, StorageError
 from viewkeeper.runtime.define import sql_error
 from viewkeeper.runtime.execute import Executor, committing, translate
 from viewkeeper.runtime.forms import content_query, form_of, public_relation
-from viewkeeper.runtime.look import Versions
+from viewkeeper.runtime.look import Versions, clock_moments
 from viewkeeper.settings import Settings
 from viewkeeper.sql.unparse import quote, string_literal, unparse
 from viewkeeper.store.changes import Unchanged
@@ -43,6 +44,9 @@ class Creator:
         tables = self.registry.tables
         pins = {t: Pin(v := versions.of(t), v, Unchanged()) for t in view.tables}
         covers = {t: Covered(tables.log(t).snapshot(p.new).metadata.id, p.new) for t, p in pins.items()}
+        moments = clock_moments(view, {}, versions.moment)
+        if moments is not None:
+            covers[CLOCK] = Covered(CLOCK, moments[1])
         note = RefreshNote(
             view=view.id,
             sequence=1,
@@ -58,7 +62,7 @@ class Creator:
         )
         rows = sum(tables.log(t).snapshot(p.new).rows or 0 for t, p in pins.items())
         session = executor.session(view, executor.fitting(rows) if not view.reads_unversioned else {})
-        query = content_query(view, PinnedLeaves(pins), self.registry.find)
+        query = content_query(view, PinnedLeaves(pins, moments), self.registry.find)
         self._clear_leftovers(view)
         try:
             with committing(session, view.id, note):

@@ -8,22 +8,26 @@ from dataclasses import dataclass
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StructField, StructType
 
 from viewkeeper.algebra.orders import without_ties
+from viewkeeper.algebra.pivots import without_pivots
 from viewkeeper.algebra.reasons import Reason
-from viewkeeper.algebra.relations import Relation
+from viewkeeper.algebra.relations import Relation, State
 from viewkeeper.changes.stored import stored_form, why_not_maintainable
 from viewkeeper.errors import Position, SqlError
 from viewkeeper.runtime.forms import public_relation
-from viewkeeper.sql.bind import Bound, bind, table_uses
+from viewkeeper.sql.bind import Bound, bind
 from viewkeeper.sql.catalog import DeltaTable, KeptView, Source, Unmaintainable
+from viewkeeper.sql.clock import at_moment, moment_value
+from viewkeeper.sql.expansion import Expanded
 from viewkeeper.sql.expressions import Refusal
 from viewkeeper.sql.gate import optimized_plan
+from viewkeeper.sql.names import table_uses
 from viewkeeper.sql.parse import Tree, function_calls, parse_query, selects_star
 from viewkeeper.sql.statements import CreateView
 from viewkeeper.sql.typing import with_types
-from viewkeeper.sql.unparse import unparse
+from viewkeeper.sql.unparse import CurrentTables, unparse
 from viewkeeper.store.names import backing_name, canonical, split
 from viewkeeper.store.registry import Registry
 from viewkeeper.store.views import SourceUse, View
@@ -32,7 +36,15 @@ from viewkeeper.store.views import SourceUse, View
 MEANING = ("spark.sql.session.timeZone", "spark.sql.ansi.enabled", "spark.sql.caseSensitive")
 _PLAN_TABLE = re.compile(r"SubqueryAlias ((?:`[^`]+`|[\w$]+)(?:\.(?:`[^`]+`|[\w$]+)){2})$", re.MULTILINE)
 _RESERVED = "__vk_"
+_SOME_MOMENT = 1_700_000_000_000_000
 _builtin: set[str] = set()
+
+
+class _AtOnce(CurrentTables):
+    """Every table as it is now, the clock at some moment."""
+
+    def moment(self, function: str, state: State) -> str:
+        return moment_value(function, _SOME_MOMENT)
 
 
 @dataclass(frozen=True)
@@ -48,7 +60,8 @@ class SourceCatalog:
         view = self.registry.find(name)
         if view is not None:
             return KeptView(name, public_relation(view), view.columns)
-        columns = schema_columns(self.session.table(canonical(parts)).schema)
+        schema = self.session.table(canonical(parts)).schema
+        columns = tuple((f.name, _stored_type(f)) for f in schema.fields)
         if tables.has_delta(name):
             return DeltaTable(name, columns)
         return Unmaintainable(name, self._why_not(canonical(parts)), columns)
@@ -59,31 +72,39 @@ class SourceCatalog:
         except PySparkException:
             kind = "?"
         if kind in ("VIEW", "TEMPORARY"):
-            return "a Spark view is not looked into yet"
+            return "the text of this view cannot be read"
         return "not a Delta table, so there is no history of its changes"
 
 
-def define(statement: CreateView, session: SparkSession, registry: Registry) -> View:
+def _stored_type(column: StructField) -> str:
+    """The type of a table's column. Spark calls CHAR a string, but pads the constants it is compared with."""
+    declared = str(column.metadata.get("__CHAR_VARCHAR_TYPE_STRING", ""))
+    return declared if declared.startswith("char(") else column.dataType.simpleString()
+
+
+def define(statement: CreateView, expanded: Expanded, session: SparkSession, registry: Registry) -> View:
     """The view that the statement describes; SqlError if Spark rejects its query."""
-    schema = analyse(session, statement)
+    query = expanded.text
+    schema = analyse(session, query, statement, expanded)
     columns = _output_columns(statement, schema)
     name = registry.tables.canonical(statement.name)
     catalog = SourceCatalog(session, registry)
-    definition, reason = _read(statement.query, schema, tuple(n for n, _ in columns), session, catalog)
+    definition, reason = _read(query, schema, tuple(n for n, _ in columns), session, catalog)
     if definition is not None:
         reason = why_not_maintainable(stored_form(definition, backing_name(name)))
     return View(
         id=uuid.uuid4().hex,
         name=name,
         backing=backing_name(name),
-        query=statement.query,
+        query=query,
+        written=statement.query,
         columns=columns,
         query_columns=tuple(schema.names),
-        has_star=_has_star(statement.query),
+        has_star=_has_star(query),
         policy=statement.policy,
-        sources=_sources(statement.query, session, catalog, registry),
+        sources=_sources(query, session, catalog, registry),
         definition=definition,
-        reason=_moved(reason, statement.query_start),
+        reason=_moved(reason, statement.query_start, expanded),
         settings={key: session.conf.get(key) or "" for key in MEANING},
         namespace=(session.catalog.currentCatalog(), session.catalog.currentDatabase()),
         comment=statement.comment,
@@ -93,12 +114,12 @@ def define(statement: CreateView, session: SparkSession, registry: Registry) -> 
     )
 
 
-def analyse(session: SparkSession, statement: CreateView) -> StructType:
+def analyse(session: SparkSession, query: str, statement: CreateView, expanded: Expanded) -> StructType:
     """The query's schema, by Spark's analysis."""
     try:
-        return session.sql(statement.query).schema
+        return session.sql(query).schema
     except PySparkException as error:
-        raise sql_error(error, statement.query_start) from error
+        raise sql_error(error, statement.query_start, expanded) from error
 
 
 def run_as_it_is(session: SparkSession, text: str) -> DataFrame:
@@ -118,17 +139,20 @@ def first_rows(frame: DataFrame, limit: int) -> tuple[list[str], list[tuple[obje
     return frame.columns, [tuple(row) for row in rows[:limit]], len(rows) > limit
 
 
-def sql_error(error: PySparkException, start: Position | None = None) -> SqlError:
+def sql_error(error: PySparkException, start: Position | None = None, expanded: Expanded | None = None) -> SqlError:
     """Spark's complaint about a text, in one line, with its position."""
     message = str(error).split("\nSearch path")[0].split(";\n")[0].split("\n\nJVM")[0]
     found = re.search(r"\(line (\d+), pos (\d+)\)|line (\d+),? pos (\d+)", str(error))
     where = None
     if found:
         line, column = int(found[1] or found[3]), int(found[2] or found[4]) + 1
-        where = _shift(Position(line, column), start)
+        where = Position(line, column)
+        where = _shift(expanded.origin(where) if expanded else where, start)
     hint = None
     if error.getCondition() == "TABLE_OR_VIEW_NOT_FOUND" and start is not None:
-        hint = "temporary views of your session cannot be read by a materialized view: other sessions do not have them"
+        hint = (
+            "a temporary view made of a DataFrame cannot be read by a materialized view: other sessions do not have it"
+        )
     first = next((line for line in message.splitlines() if line.strip()), "Spark rejects the query")
     return SqlError(first.strip(), position=where, hint=hint)
 
@@ -177,8 +201,9 @@ def _read(
         return tuple(type_ for _, type_ in schema_columns(session.sql(text).schema))
 
     try:
-        relation = without_ties(with_types(bound.relation, ask))
-        text = unparse(bound.as_read)
+        relation = without_ties(without_pivots(with_types(bound.relation, ask)))
+        # Both texts at one moment: what the clock gives is in Spark's plans.
+        text, query = unparse(bound.as_read, _AtOnce()), at_moment(query, _SOME_MOMENT)
         if [f.dataType for f in session.sql(text).schema.fields] != [f.dataType for f in schema.fields]:
             return None, Reason("this query", "Spark gives other types for it than for how it was read")
         if not same_plan(session, query, text):
@@ -197,7 +222,7 @@ def _own_function(tree: Tree, session: SparkSession) -> Reason | None:
             except PySparkException:
                 continue  # part of the syntax rather than a function
             if not found.isTemporary:
-                return Reason(f"{name}()", "a function of the catalog is not looked into yet", where)
+                return Reason(f"{name}()", "only SQL functions of their arguments alone are looked into", where)
             _builtin.add(name)
     return None
 
@@ -223,8 +248,9 @@ def _sources(query: str, session: SparkSession, catalog: SourceCatalog, registry
     found: dict[str, Source] = {}
     for use in uses:
         found[use.source.name] = use.source
-        alias = None if use.aliased else use.last_part
-        mentions.setdefault(use.source.name, []).append((use.start, use.end, alias))
+        mention = use.mention
+        alias = None if mention.aliased else mention.parts[-1]
+        mentions.setdefault(use.source.name, []).append((mention.start, mention.end, alias))
     return tuple(_source_use(source, tuple(mentions[name])) for name, source in found.items())
 
 
@@ -257,11 +283,11 @@ def _has_star(query: str) -> bool:
         return False
 
 
-def _moved(reason: Reason | None, start: Position) -> Reason | None:
+def _moved(reason: Reason | None, start: Position, expanded: Expanded) -> Reason | None:
     """A reason whose position counts from the start of the whole statement."""
     if reason is None or reason.position is None:
         return reason
-    return Reason(reason.construct, reason.why, _shift(reason.position, start))
+    return Reason(reason.construct, reason.why, _shift(expanded.origin(reason.position), start))
 
 
 def _shift(position: Position, start: Position | None) -> Position:

@@ -15,7 +15,8 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as f
 
 from viewkeeper.algebra.relations import WEIGHT
-from viewkeeper.changes.refresh import Maintenance, MergeBag, MergeGroups, maintenance
+from viewkeeper.changes.refresh import Maintenance, MergeBag, MergeGroups, MergeTop, maintenance
+from viewkeeper.changes.stored import WHOLE
 from viewkeeper.changes.weights import Changed
 from viewkeeper.errors import ConflictError, NotIncrementalError, SourceError, StorageError, ViewkeeperError
 from viewkeeper.planner.plan import Maintain, Nothing, Outcome, Recompute, Refuse, Step, Strategy
@@ -60,8 +61,8 @@ _NOT_WRITABLE = ("Permission denied", "Read-only file system", "Mkdirs failed", 
 Tell = Callable[[str], None]
 
 
-class ChangesGoneError(Exception):
-    """The change could not be read after all; nothing was written."""
+class NotThisTimeError(Exception):
+    """The change could not be had or applied after all; nothing was written."""
 
 
 @dataclass(frozen=True)
@@ -73,16 +74,16 @@ class Executor:
     settings: Settings
 
     def run_or_recompute(self, step: Step, look: Look, tell: Tell) -> Outcome:
-        """Run a step; where its changes turn out to be gone, recompute if the policy lets us."""
+        """Run a step; where its changes turn out not to do, recompute if the policy lets us."""
         try:
             return self.run(step, look, tell)
-        except ChangesGoneError as gone:
-            reason = f"its changes cannot be read: {gone}"
+        except NotThisTimeError as why:
+            reason = str(why)
             if look.view.policy != "AUTO" or not isinstance(step, Maintain):
                 raise NotIncrementalError(
                     f"{look.view.name} was not refreshed: {reason}",
                     hint=f"REFRESH MATERIALIZED VIEW {look.view.name} FULL recomputes it",
-                ) from gone
+                ) from why
             return self.recompute(reason, look, tell, predicted=step.recompute_cost.seconds)
 
     def run(self, step: Step, look: Look, tell: Tell) -> Outcome:
@@ -116,6 +117,8 @@ class Executor:
                     return self.maintain_bag(step, step.maintenance.merge, look, session, change=change, tell=tell)
                 case MergeGroups():
                     return self.maintain_groups(step, step.maintenance.merge, look, session, change=change, tell=tell)
+                case MergeTop():
+                    return self.maintain_top(step, step.maintenance.merge, look, session, change=change, tell=tell)
 
     def maintain_bag(
         self, step: Maintain, merge: MergeBag, look: Look, session: SparkSession, *, change: str, tell: Tell
@@ -174,6 +177,30 @@ class Executor:
         note = replace(note, rows_inserted=seen["came"], rows_deleted=seen["went"], install="rewrite")
         tell("installing by rewrite")
         self.install(session, look, note, statement)
+        return Outcome("incremental", step.reason, seen["came"], seen["went"], "rewrite")
+
+    def maintain_top(
+        self, step: Maintain, merge: MergeTop, look: Look, session: SparkSession, *, change: str, tell: Tell
+    ) -> Outcome:
+        query = install.merged_top(look.view.backing, look.standing.version, merge, change)
+        was, kept, none = f.col(install.WAS), f.col(install.KEEP), f.lit(0)
+        seen = self.compute(
+            session,
+            query,
+            install.CONTENT_VIEW,
+            f.sum(f.greatest(kept - was, none)).alias("came"),
+            f.sum(f.greatest(was - kept, none)).alias("went"),
+            f.sum(kept).alias("kept"),
+            f.count_if(f.col(WHOLE)).alias("whole"),
+        )
+        note = self.note(look, "incremental", step.reason, step.cost.seconds)
+        if not seen["came"] and not seen["went"]:
+            return self.untouched(look, note)
+        if not seen["whole"] and seen["kept"] < merge.wanted:
+            raise NotThisTimeError(f"of the first rows, {merge.wanted:,} are wanted and only {seen['kept']:,} are left")
+        note = replace(note, rows_inserted=seen["came"], rows_deleted=seen["went"], install="rewrite")
+        tell("installing by rewrite")
+        self.install(session, look, note, install.overwrite(look.view.backing, install.kept_top(merge)))
         return Outcome("incremental", step.reason, seen["came"], seen["went"], "rewrite")
 
     def change(self, step: Maintain, look: Look, session: SparkSession) -> str | None:
@@ -316,7 +343,8 @@ def translate(error: Exception, view: View, done: str = "refreshed") -> Exceptio
     if any(word in text for word in _CONFLICT):
         return ConflictError(f"{view.name} was changed by another process at the same time; nothing was applied")
     if any(word in text for word in _GONE):
-        return ChangesGoneError("files or versions that the change needs are gone (VACUUM or log cleaning)")
+        gone = "files or versions that the change needs are gone (VACUUM or log cleaning)"
+        return NotThisTimeError(f"its changes cannot be read: {gone}")
     if "TABLE_OR_VIEW_NOT_FOUND" in text or "DELTA_TABLE_NOT_FOUND" in text:
         return SourceError(f"a table that {view.name} needs is gone: {_first_line(text)}")
     if any(word in text for word in _NOT_WRITABLE):

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from viewkeeper.algebra.relations import Relation, Scan, ScanColumn
-from viewkeeper.changes.stored import StoredForm, storable_names, stored_form
+from viewkeeper.changes.relevance import narrowed
+from viewkeeper.changes.stored import Kept, StoredForm, storable_names, stored_form
 from viewkeeper.errors import InternalError
-from viewkeeper.sql.unparse import Leaves, quote, unparse
+from viewkeeper.sql.clock import at_moment
+from viewkeeper.sql.unparse import quote, unparse
+from viewkeeper.store.leaves import PinnedLeaves
 from viewkeeper.store.views import View
 
 FindView = Callable[[str], View | None]
@@ -16,6 +19,17 @@ FindView = Callable[[str], View | None]
 def form_of(view: View) -> StoredForm | None:
     """How the view is kept, if its definition was read."""
     return stored_form(view.definition, view.backing) if view.definition is not None else None
+
+
+def maintained(view: View) -> Kept | None:
+    """What the view keeps, read from only those rows of its tables that can matter to it."""
+    form = form_of(view)
+    return narrowed(form.kept, ansi=is_ansi(view)) if form is not None else None
+
+
+def is_ansi(view: View) -> bool:
+    """Whether integers that overflow are an error in the view's query, as they are unless somebody chose otherwise."""
+    return view.settings.get("spark.sql.ansi.enabled") == "true"
 
 
 def public_relation(view: View) -> Relation:
@@ -28,7 +42,7 @@ def public_relation(view: View) -> Relation:
     return Scan(view.backing, columns)
 
 
-def content_query(view: View, leaves: Leaves, find: FindView) -> str:
+def content_query(view: View, leaves: PinnedLeaves, find: FindView) -> str:
     """The query that fills the view's table."""
     form = form_of(view)
     if form is not None:
@@ -37,7 +51,7 @@ def content_query(view: View, leaves: Leaves, find: FindView) -> str:
     return named_query(view, stored, leaves, find)
 
 
-def named_query(view: View, names: tuple[str, ...], leaves: Leaves, find: FindView) -> str:
+def named_query(view: View, names: tuple[str, ...], leaves: PinnedLeaves, find: FindView) -> str:
     """The view's own text under these column names; columns that SELECT * gives since its creation are left out."""
     text = pinned_query(view, leaves, find)
     own = view.query_columns
@@ -47,8 +61,8 @@ def named_query(view: View, names: tuple[str, ...], leaves: Leaves, find: FindVi
     return f"SELECT {items} FROM (\n{text}\n)"
 
 
-def pinned_query(view: View, leaves: Leaves, find: FindView) -> str:
-    """The view's own text, word for word, with every table it names pinned to a version."""
+def pinned_query(view: View, leaves: PinnedLeaves, find: FindView) -> str:
+    """The view's own text, word for word, with every table it names pinned to a version, the clock to a moment."""
     text = view.query
     mentions = [(start, end, alias, source) for source in view.sources for start, end, alias in source.mentions]
     for start, end, alias, source in sorted(mentions, reverse=True, key=lambda m: m[0]):
@@ -62,4 +76,4 @@ def pinned_query(view: View, leaves: Leaves, find: FindView) -> str:
         else:
             pinned = leaves.state(source.table, "new")
         text = text[:start] + pinned + (f" AS {quote(alias)}" if alias else "") + text[end:]
-    return text
+    return text if leaves.moments is None else at_moment(text, leaves.moments[1])

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from viewkeeper.algebra.relations import WEIGHT
-from viewkeeper.changes.refresh import CHANGE, OLD, MergeBag, MergeGroups
-from viewkeeper.changes.stored import COUNT
-from viewkeeper.sql.unparse import quote, render, string_literal
+from viewkeeper.algebra.identity import identity, is_comparable
+from viewkeeper.algebra.relations import WEIGHT, Field
+from viewkeeper.algebra.scalars import Column
+from viewkeeper.changes.refresh import CHANGE, OLD, MergeBag, MergeGroups, MergeTop
+from viewkeeper.changes.stored import COUNT, WHOLE
+from viewkeeper.sql.unparse import order_text, quote, render, string_literal
 
 CHANGE_VIEW = "__vk_change"  # temporary views of the refresh's own session
 CONTENT_VIEW = "__vk_content"
@@ -20,7 +22,7 @@ def overwrite(table: str, query: str) -> str:
 
 
 def append_bag(table: str, merge: MergeBag) -> str:
-    cols = _list(merge.columns)
+    cols = _columns(merge)
     return (
         f"INSERT INTO {table}\nSELECT {cols} FROM {CHANGE_VIEW}\n"
         f"LATERAL VIEW explode(sequence(1L, {WEIGHT})) AS __vk_copy"
@@ -29,14 +31,15 @@ def append_bag(table: str, merge: MergeBag) -> str:
 
 def rewrite_bag(table: str, version: int, merge: MergeBag) -> str:
     """Old rows and change rows added up, each written as often as is left of it."""
-    cols = _list(merge.columns)
+    cols = _columns(merge)
     left = _checked(f"sum({WEIGHT})")
     return (
         f"INSERT OVERWRITE {table}\nSELECT {cols} FROM (\n"
-        f"  SELECT {cols}, sum({WEIGHT}) AS {WEIGHT} FROM (\n"
+        f"  SELECT {_of_equal_rows(merge)}, sum({WEIGHT}) AS {WEIGHT} FROM (\n"
         f"    SELECT {cols}, 1L AS {WEIGHT} FROM {table} VERSION AS OF {version}\n"
         f"    UNION ALL SELECT {cols}, {WEIGHT} FROM {CHANGE_VIEW})\n"
-        f"  GROUP BY {cols} HAVING {left} > 0)\nLATERAL VIEW explode(sequence(1L, {WEIGHT})) AS __vk_copy"
+        f"  GROUP BY {_identities(merge)} HAVING {left} > 0)\n"
+        f"LATERAL VIEW explode(sequence(1L, {WEIGHT})) AS __vk_copy"
     )
 
 
@@ -46,10 +49,7 @@ def merge_bag(table: str, version: int, merge: MergeBag) -> str:
     MERGE cannot delete some of several equal rows. So a source row either finds (`__vk_find`) and deletes all
     copies, or finds nothing and is inserted.
     """
-    cols = _list(merge.columns)
-    same = " AND ".join(f"t.{quote(c)} <=> c.{quote(c)}" for c in merge.columns)
-    found = " AND ".join(f"t.{quote(c)} <=> s.{quote(c)}" for c in merge.columns)
-    listed = _list(merge.columns, "c")
+    cols = _columns(merge)
     left = f"count(t.__vk_one) + first(c.{WEIGHT})"
     return (
         f"MERGE INTO {table} AS t USING (\n"
@@ -58,24 +58,24 @@ def merge_bag(table: str, version: int, merge: MergeBag) -> str:
         f"  SELECT {cols}, false FROM (\n"
         f"    SELECT {cols}, {WEIGHT} AS __vk_copies FROM {CHANGE_VIEW} WHERE {WEIGHT} > 0\n"
         f"    UNION ALL\n"
-        f"    SELECT {listed}, {_checked(left)}\n"
+        f"    SELECT {_of_equal_rows(merge, 'c')}, {_checked(left)}\n"
         f"    FROM {CHANGE_VIEW} AS c LEFT JOIN (SELECT *, 1 AS __vk_one FROM {table} VERSION AS OF {version}) AS t\n"
-        f"      ON {same}\n"
-        f"    WHERE c.{WEIGHT} < 0 GROUP BY {listed})\n"
+        f"      ON {_same_row(merge, 't', 'c')}\n"
+        f"    WHERE c.{WEIGHT} < 0 GROUP BY {_identities(merge, 'c')})\n"
         f"  LATERAL VIEW explode(sequence(1L, __vk_copies)) AS __vk_copy WHERE __vk_copies > 0) AS s\n"
-        f"ON {found} AND s.__vk_find\n"
+        f"ON {_same_row(merge, 't', 's')} AND s.__vk_find\n"
         f"WHEN MATCHED THEN DELETE\n"
-        f"WHEN NOT MATCHED AND NOT s.__vk_find THEN INSERT ({cols}) VALUES ({_list(merge.columns, 's')})"
+        f"WHEN NOT MATCHED AND NOT s.__vk_find THEN INSERT ({cols}) VALUES ({_columns(merge, 's')})"
     )
 
 
 def merge_keyed(table: str, merge: MergeBag) -> str:
     """Of the rows of a key, the one that comes takes the place of the one that goes."""
-    cols = _list(merge.columns)
-    key = _list(merge.key)
+    names = tuple(f.name for f in merge.columns)
+    cols, key = _list(names), _list(merge.key)
     found = " AND ".join(f"t.{quote(c)} <=> s.{quote(c)}" for c in merge.key)
-    updates = ", ".join(f"t.{quote(c)} = s.{quote(c)}" for c in merge.columns)
-    first = quote(merge.columns[0])
+    updates = ", ".join(f"t.{quote(c)} = s.{quote(c)}" for c in names)
+    first = quote(names[0])
     gone, there = (f"raise_error({string_literal(message)})" for message in (_GONE, _THERE))
     # As in merge_groups, only the value of an impossible row may raise the error.
     return (
@@ -87,8 +87,68 @@ def merge_keyed(table: str, merge: MergeBag) -> str:
         f"WHEN MATCHED AND s.{WEIGHT} < 0 THEN DELETE\n"
         f"WHEN MATCHED THEN UPDATE SET {updates}\n"
         f"WHEN NOT MATCHED AND s.__vk_was THEN INSERT ({first}) VALUES ({gone})\n"
-        f"WHEN NOT MATCHED THEN INSERT ({cols}) VALUES ({_list(merge.columns, 's')})"
+        f"WHEN NOT MATCHED THEN INSERT ({cols}) VALUES ({_list(names, 's')})"
     )
+
+
+def _columns(merge: MergeBag, table: str | None = None) -> str:
+    return _list(tuple(f.name for f in merge.columns), table)
+
+
+def _identities(merge: MergeBag, table: str | None = None) -> str:
+    """What two rows must share to be the same row."""
+    return ", ".join(_identity(f, table) for f in merge.columns)
+
+
+def _of_equal_rows(merge: MergeBag, table: str | None = None) -> str:
+    """The columns of a row, of a group of rows that are the same."""
+    columns = ((f, _list((f.name,), table)) for f in merge.columns)
+    return ", ".join(c if is_comparable(f.type) else f"any_value({c}) AS {quote(f.name)}" for f, c in columns)
+
+
+def _same_row(merge: MergeBag, left: str, right: str) -> str:
+    return " AND ".join(f"{_identity(f, left)} <=> {_identity(f, right)}" for f in merge.columns)
+
+
+def _identity(field: Field, table: str | None) -> str:
+    return render(identity(Column(field.name), field.type), {field.name: _list((field.name,), table)})
+
+
+def merged_top(table: str, version: int, merge: MergeTop, change: str) -> str:
+    """The kept rows and the changed ones that can be placed among them, with how many there were and are of each.
+
+    A changed row can be placed if all rows are kept, or if a kept row stands behind it in the order. Of the last kept
+    row there may be more copies than are kept: if some of them go, nobody knows how many are left.
+    """
+    names = tuple(f.name for f in merge.columns)
+    cols, order = _list(names), order_text(merge.order_by, {n: quote(n) for n in names})
+    behind = f"coalesce(sum({WAS}) OVER (ORDER BY {order} ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING), 0L)"
+    ahead = f"OVER (ORDER BY {order} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"
+    known = f"__vk_all OR __vk_behind > 0 OR {WEIGHT} >= 0"
+    room = f"{merge.room}L - coalesce(sum(__vk_now) {ahead}, 0L)"
+    return (
+        f"WITH counted AS (\n"
+        f"  SELECT {cols}, sum({WAS}) AS {WAS}, sum({WEIGHT}) AS {WEIGHT}, bool_and({WHOLE}) AS {WHOLE} FROM (\n"
+        f"    SELECT {cols}, 1L AS {WAS}, 0L AS {WEIGHT}, {WHOLE} FROM {table} VERSION AS OF {version}\n"
+        f"    UNION ALL SELECT {cols}, 0L, {WEIGHT}, NULL FROM (\n{change}))\n"
+        f"  GROUP BY {cols}),\n"
+        f"placed AS (\n"
+        f"  SELECT {cols}, {WAS}, __vk_all AS {WHOLE},\n"
+        f"    IF({known}, {_checked(f'{WAS} + {WEIGHT}')}, 0L) AS __vk_now FROM (\n"
+        f"    SELECT *, coalesce(bool_and({WHOLE}) OVER (), true) AS __vk_all, {behind} AS __vk_behind\n"
+        f"    FROM counted)\n"
+        f"  WHERE __vk_all OR __vk_behind > 0 OR {WAS} > 0)\n"
+        f"SELECT {cols}, {WAS}, greatest(0L, least(__vk_now, {room})) AS {KEEP},\n"
+        f"  {WHOLE} AND sum(__vk_now) OVER () < {merge.room} AS {WHOLE}\n"
+        f"FROM placed"
+    )
+
+
+def kept_top(merge: MergeTop) -> str:
+    """What is left of the first rows, each as often as it is kept."""
+    cols = _list(tuple(f.name for f in merge.columns))
+    copies = f"LATERAL VIEW explode(sequence(1L, {KEEP})) AS __vk_copy"
+    return f"SELECT {cols}, {WHOLE} FROM (SELECT * FROM {CONTENT_VIEW} WHERE {KEEP} > 0)\n{copies}"
 
 
 def merged_groups(table: str, version: int, merge: MergeGroups, change: str) -> str:

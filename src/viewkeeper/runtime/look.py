@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
+from zoneinfo import ZoneInfo
 
+from viewkeeper.algebra.clock import CLOCK
 from viewkeeper.algebra.keys import Declared
 from viewkeeper.algebra.node import walk
 from viewkeeper.algebra.reasons import Reason
@@ -13,7 +17,8 @@ from viewkeeper.changes.weights import ChangeKind
 from viewkeeper.errors import SourceError
 from viewkeeper.planner.build import Situation
 from viewkeeper.planner.cost import Sizes
-from viewkeeper.runtime.forms import form_of
+from viewkeeper.runtime.forms import maintained
+from viewkeeper.sql.clock import clock_functions
 from viewkeeper.store.changes import Feed, Files, SourceChange, Unchanged, Unreadable, changes_between
 from viewkeeper.store.declared import declarations, relied_on
 from viewkeeper.store.leaves import Pin, PinnedLeaves
@@ -21,16 +26,19 @@ from viewkeeper.store.log import Metadata, Snapshot
 from viewkeeper.store.registry import Registry
 from viewkeeper.store.views import Covered, Covers, Standing, View, standing
 
+Moments = tuple[int, int]  # microseconds since 1970, of the old and of the new state
+
 BYTES_PER_ROW = 50  # a guess, where statistics do not tell
 _LOOKS = 5  # at tables that others keep writing to, before no common moment is expected
 
 
 @dataclass
 class Versions:
-    """The version of each table that a whole refresh sees: fixed when a table is first looked at."""
+    """The version of each table that a whole refresh sees, fixed when a table is first looked at, and the moment."""
 
     registry: Registry
     pinned: dict[str, int] = field(default_factory=dict)
+    moment: int = field(default_factory=lambda: time.time_ns() // 1000)
     at_once: frozenset[str] = frozenset()  # the tables that had their versions all at one moment
 
     def pin(self, tables: Iterable[str]) -> None:
@@ -70,10 +78,11 @@ class Look:
     covers: Covers
     situation: Situation
     one_moment: bool
+    moments: Moments | None = None
 
     @property
     def leaves(self) -> PinnedLeaves:
-        return PinnedLeaves(self.pins)
+        return PinnedLeaves(self.pins, self.moments)
 
 
 def look(view: View, registry: Registry, versions: Versions, expected: Mapping[str, Expected] | None = None) -> Look:
@@ -94,22 +103,45 @@ def look(view: View, registry: Registry, versions: Versions, expected: Mapping[s
         sizes[table] = Sizes(_rows(snapshot), pin.change.rows)
         metadata[table] = snapshot.metadata
     own = log.snapshot()
+    changed = {t: _kind(p.change) for t, p in pins.items() if isinstance(p.change, Feed | Files)}
+    moments = clock_moments(view, stands.covers, versions.moment)
+    clock_moved = moments is not None and is_later(view, moments)
+    if moments is not None:
+        covers[CLOCK] = Covered(CLOCK, moments[1])
+    if clock_moved:
+        changed[CLOCK] = "any"
     one_moment = versions.at_once.issuperset(view.base_tables)
     situation = Situation(
         view=view.name,
         policy=view.policy,
-        kept=form.kept if (form := form_of(view)) else None,
+        kept=maintained(view),
         rows=_rows(own),
         sizes=sizes,
-        changed={t: _kind(p.change) for t, p in pins.items() if isinstance(p.change, Feed | Files)},
+        changed=changed,
         declared=_declared(view, registry, pins, metadata, one_moment=one_moment and stands.one_moment),
-        moved=any(p.old != p.new or t in (expected or {}) for t, p in pins.items()),
+        moved=clock_moved or any(p.old != p.new or t in (expected or {}) for t, p in pins.items()),
         obstacle=view.reason,
-        lost=_lost(stands, pins),
+        lost=_lost(stands, pins, moments),
         unversioned=view.reads_unversioned,
         source_rows=sum(s.rows for s in sizes.values()),
     )
-    return Look(view, stands, pins, covers, situation, one_moment)
+    return Look(view, stands, pins, covers, situation, one_moment, moments)
+
+
+def clock_moments(view: View, covers: Covers, now: int) -> Moments | None:
+    """The moment that the view covers and this one, if its text looks at the clock."""
+    if not clock_functions(view.query):
+        return None
+    return (covers[CLOCK].version if CLOCK in covers else now, now)
+
+
+def is_later(view: View, moments: Moments) -> bool:
+    """Whether the clock shows the view another time than it did: another day, if it looks at the date alone."""
+    if clock_functions(view.query) != {"CURRENT_DATE"}:
+        return moments[0] != moments[1]
+    zone = ZoneInfo(view.settings.get("spark.sql.session.timeZone") or "UTC")
+    then, now = (datetime.fromtimestamp(m / 1_000_000, zone).date() for m in moments)
+    return then != now
 
 
 def _pin(view: View, table: str, stands: Standing, registry: Registry, versions: Versions) -> tuple[Pin, Snapshot]:
@@ -157,13 +189,15 @@ def _kind(change: SourceChange) -> ChangeKind:
     return "appended" if isinstance(change, Feed | Files) and change.appended else "any"
 
 
-def _lost(stands: Standing, pins: Mapping[str, Pin]) -> Reason | None:
+def _lost(stands: Standing, pins: Mapping[str, Pin], moments: Moments | None) -> Reason | None:
     if stands.foreign is not None:
         commit = stands.foreign
         return Reason("its own table", f"something else wrote into it ({commit.operation}, version {commit.version})")
     for table, pin in pins.items():
         if isinstance(pin.change, Unreadable):
             return Reason(table, pin.change.why)
+    if moments is not None and CLOCK not in stands.covers:
+        return Reason("the clock", "the moment that the view covers is not known")
     return None
 
 

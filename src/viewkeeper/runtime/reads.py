@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from pyspark.sql import DataFrame, SparkSession
 
+from viewkeeper.algebra.identity import is_comparable
 from viewkeeper.algebra.relations import WEIGHT, Changes, Join, Relation, Scan, ScanColumn, State, inputs
-from viewkeeper.algebra.types import not_comparable
 from viewkeeper.sql.unparse import quote
 from viewkeeper.store.leaves import PinnedLeaves
 
@@ -65,6 +65,9 @@ class ReadOnce:
         name = self.hold((table, "changes"), read)
         return f"SELECT {''.join(f'{quote(c.source)}, ' for c in columns)}{WEIGHT} FROM {name}"
 
+    def moment(self, function: str, state: State) -> str:
+        return self.pinned.moment(function, state)
+
     def hold(self, what: tuple[str, str], read: Callable[[], DataFrame]) -> str:
         """The temporary name of what was read before, or is read now."""
         if what not in self.held:
@@ -89,7 +92,7 @@ class ReadOnce:
 
 def _is_plain(type_: str) -> bool:
     """Whether values of the type survive the way to the driver and back."""
-    return not_comparable(type_) is None and "interval" not in type_ and "void" not in type_
+    return is_comparable(type_) and "interval" not in type_ and "void" not in type_
 
 
 def _mentioned(rel: Relation) -> Iterator[Relation]:

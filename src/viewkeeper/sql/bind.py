@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from itertools import combinations
 from typing import Literal as OneOf
 from typing import assert_never
 
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
-from sqlglot.optimizer.qualify import qualify
-from sqlglot.optimizer.scope import traverse_scope
-from sqlglot.schema import MappingSchema
 
-from viewkeeper.algebra.aggregates import AMBIGUOUS, REPEATABLE, SYNONYMS
+from viewkeeper.algebra.clock import in_filters, misplaced
+from viewkeeper.algebra.correlation import CannotJoin
 from viewkeeper.algebra.normalize import collapse, prune
 from viewkeeper.algebra.reasons import Reason
 from viewkeeper.algebra.relations import (
@@ -25,7 +21,6 @@ from viewkeeper.algebra.relations import (
     Item,
     Join,
     JoinKind,
-    Measure,
     Project,
     Relation,
     Scan,
@@ -37,26 +32,28 @@ from viewkeeper.algebra.relations import (
     names,
     pass_through,
 )
-from viewkeeper.algebra.scalars import TRUE, Column, Scalar, substitute
+from viewkeeper.algebra.scalars import TRUE, Clock, Column, Scalar, substitute
 from viewkeeper.algebra.sets import as_groups
-from viewkeeper.algebra.subqueries import CannotJoin, as_joins
+from viewkeeper.algebra.subqueries import as_joins
 from viewkeeper.algebra.types import UNKNOWN
-from viewkeeper.errors import InternalError
+from viewkeeper.errors import InternalError, Position
 from viewkeeper.sql.catalog import Catalog, DeltaTable, KeptView, Source, Unmaintainable
-from viewkeeper.sql.dialect import ViewSpark
 from viewkeeper.sql.expressions import (
+    NOT_YET,
     Refusal,
     Scope,
-    aggregate_calls,
+    clock_function,
     is_generator,
     refuse,
     to_generator,
     to_scalar,
 )
-from viewkeeper.sql.parse import generate
+from viewkeeper.sql.groups import bind_groups, is_aggregate
+from viewkeeper.sql.names import name_sources, qualify_names
+from viewkeeper.sql.parse import generate, ordered_by, position, unaliased
+from viewkeeper.sql.pivots import as_selects, bind_pivot, pivot_of
+from viewkeeper.sql.times import as_lateral_views, is_time_window, to_time_window
 from viewkeeper.sql.windows import bind_windows, ordering
-
-_PLACEHOLDER = "__vk_source_"
 
 
 @dataclass(frozen=True)
@@ -67,106 +64,34 @@ class Bound:
     relation: Relation
 
 
-@dataclass(frozen=True)
-class TableUse:
-    """One mention of a table in the text: which, where it stands, and whether it has an alias."""
-
-    source: Source
-    start: int
-    end: int
-    aliased: bool
-    last_part: str
-
-
-def table_uses(tree: exp.Query, catalog: Catalog) -> tuple[TableUse, ...]:
-    """Every mention of a real table (not of a CTE) in the query."""
-    uses = []
-    for table in _real_tables(tree):
-        parts = table.parts
-        if not all(isinstance(p, exp.Identifier) and "start" in p.meta for p in parts):
-            raise refuse(table, "this table reference", "only tables and views named directly can be followed")
-        uses.append(
-            TableUse(
-                catalog.resolve(tuple(p.name for p in parts)),
-                parts[0].meta["start"],
-                parts[-1].meta["end"] + 1,
-                bool(table.alias),
-                parts[-1].name,
-            )
-        )
-    return tuple(uses)
-
-
 def bind(tree: exp.Query, catalog: Catalog, output: tuple[str, ...]) -> Bound | Reason:
     """The algebra of a query, its columns named `output`, or the first reason against it."""
     try:
-        sources = _name_sources(tree, catalog)
-        qualified = _qualify(tree, sources)
+        as_selects(tree)
+        as_lateral_views(tree)
+        sources = name_sources(tree, catalog)
+        qualified = qualify_names(tree, sources)
         binder = _Binder({k.lower(): v for k, v in sources.items()})
         relation = binder.query(qualified, {}).relation
         renamed = zip(output, relation.schema, strict=True)
         shown = Project(relation, tuple(Item(n, Column(f.name), f.type) for n, f in renamed))
         as_read = collapse(prune(shown))
-        return Bound(as_read, collapse(prune(as_groups(as_joins(as_read)))))
-    except (Refusal, CannotJoin) as refusal:
+        lowered = in_filters(collapse(prune(as_groups(as_joins(as_read)))))
+        if (clock := misplaced(lowered)) is not None:
+            raise _clock_elsewhere(tree, clock)
+        return Bound(as_read, lowered)
+    except Refusal as refusal:
         return refusal.reason
+    except CannotJoin as refusal:
+        about = names(refusal.about) if refusal.about else ()
+        return replace(refusal.reason, position=next((binder.stands[n] for n in about if n in binder.stands), None))
 
 
-def _real_tables(tree: exp.Query) -> list[exp.Table]:
-    tables = {
-        id(source): source
-        for scope in traverse_scope(tree)
-        for source in scope.sources.values()
-        if isinstance(source, exp.Table)
-    }
-    missed = [t for t in tree.find_all(exp.Table) if not isinstance(t.this, exp.Identifier)]
-    if missed:
-        raise refuse(missed[0], "table function", "its rows are not those of a table")
-    return list(tables.values())
-
-
-def _name_sources(tree: exp.Query, catalog: Catalog) -> dict[str, Source]:
-    """Give each table mention a name of one part that nothing else has; return what each stands for."""
-    sources: dict[str, Source] = {}
-    for number, table in enumerate(_real_tables(tree)):
-        if table.args.get("version") or table.args.get("when"):
-            raise refuse(table, "VERSION AS OF", "a pinned version never changes; read the table itself")
-        if table.args.get("sample"):
-            raise refuse(table, "TABLESAMPLE", "a sample is another one each time")
-        if table.args.get("pivots"):
-            raise refuse(table, "PIVOT", "not maintained from changes yet")
-        source = catalog.resolve(tuple(p.name for p in table.parts))
-        if isinstance(source, Unmaintainable):
-            raise refuse(table, source.name, source.why)
-        name = f"{_PLACEHOLDER}{number}"
-        sources[name] = source
-        if not table.alias:
-            table.set("alias", exp.TableAlias(this=exp.to_identifier(table.name)))
-        _strip_qualifiers(tree, table)
-        table.set("this", exp.to_identifier(name))
-        table.set("db", None)
-        table.set("catalog", None)
-    return sources
-
-
-def _strip_qualifiers(tree: exp.Query, table: exp.Table) -> None:
-    """`db.t.c` means `t.c` here, as `t` is the alias from now on."""
-    if table.db:
-        for column in tree.find_all(exp.Column):
-            if column.db and column.table.lower() == table.name.lower() and column.db.lower() == table.db.lower():
-                column.set("db", None)
-                column.set("catalog", None)
-
-
-def _qualify(tree: exp.Query, sources: Mapping[str, Source]) -> exp.Query:
-    schema = MappingSchema({name: dict(source.columns) for name, source in sources.items()}, dialect=ViewSpark)
-    try:
-        qualified = qualify(tree, schema=schema, dialect=ViewSpark, quote_identifiers=False)
-    except SqlglotError as error:
-        raise Refusal(Reason("this query", f"its names could not be resolved: {error}")) from error
-    if not isinstance(qualified, exp.Query):
-        raise Refusal(Reason("this query", "its names could not be resolved"))
-    return qualified
+def _clock_elsewhere(tree: exp.Query, clock: Clock) -> Refusal:
+    """A value of the clock would be another one in every row at every moment; only a filter can follow it."""
+    found = next((f for f in tree.find_all(exp.Func) if clock_function(f) == clock.function), tree)
+    why = "depends on when it runs, and only a filter can follow the clock"
+    return refuse(found, f"{clock.function.lower()}()", why)
 
 
 @dataclass(frozen=True)
@@ -192,6 +117,7 @@ Withs = Mapping[str, _With]
 class _Binder:
     sources: Mapping[str, Source]
     taken: set[str] = field(default_factory=set)
+    stands: dict[str, Position] = field(default_factory=dict)  # where the subquery stands that makes a column
 
     def fresh(self, base: str) -> str:
         """A column name nothing else in this view has."""
@@ -215,11 +141,18 @@ class _Binder:
             case exp.Values():
                 return self.values(tree)
             case _:
-                raise refuse(tree, type(tree).__name__, _NOT_YET)
+                raise refuse(tree, type(tree).__name__, NOT_YET)
+
+    def subquery(self, tree: exp.Expr, withs: Withs, around: Scope) -> _Rows:
+        """A query that may read the row around it."""
+        rows = self.query(tree, withs, around)
+        if stands := position(tree):
+            self.stands.update(dict.fromkeys(names(rows.relation), stands))
+        return rows
 
     def set_operation(self, tree: exp.SetOperation, withs: Withs, outer: Scope | None) -> _Rows:
         if tree.args.get("by_name"):
-            raise refuse(tree, f"{type(tree).__name__.upper()} BY NAME", _NOT_YET)
+            raise refuse(tree, f"{type(tree).__name__.upper()} BY NAME", NOT_YET)
         left, right = self.query(tree.left, withs, outer), self.query(tree.right, withs, outer)
         labels, distinct = left.labels, bool(tree.args.get("distinct"))
         match tree:
@@ -232,7 +165,7 @@ class _Binder:
             case exp.Intersect():
                 return _Rows(SetOperation(left.relation, right.relation, "intersect", not distinct), labels)
             case _:
-                raise refuse(tree, type(tree).__name__.upper(), _NOT_YET)
+                raise refuse(tree, type(tree).__name__.upper(), NOT_YET)
 
     def first_rows(self, tree: exp.Expr, rows: _Rows) -> _Rows:
         """ORDER BY … LIMIT … of a query whose order can only be by its own columns."""
@@ -240,7 +173,7 @@ class _Binder:
         if limit is None and not offset:
             return rows
         by = {label.lower(): name for label, name in zip(rows.labels, names(rows.relation), strict=True)}
-        order = [(_named(o.this, by), o) for o in _ordered(tree)]
+        order = [(_named(o.this, by), o) for o in ordered_by(tree)]
         return _Rows(Top(rows.relation, tuple(ordering(o, n) for n, o in order), limit, offset), rows.labels)
 
     def values(self, tree: exp.Values) -> _Rows:
@@ -254,11 +187,13 @@ class _Binder:
     def select(self, tree: exp.Select, withs: Withs, outer: Scope | None) -> _Rows:
         _refuse_clauses(tree, tuple(_CLAUSES))
         relation, scope = self.from_clause(tree, withs, outer)
+        if pivot := pivot_of(tree):
+            return _Rows(*bind_pivot(tree, pivot, relation, scope, self.fresh))
         if where := tree.args.get("where"):
             relation = Filter(relation, to_scalar(where.this, scope))
         replaced: dict[str, str] = {}
         if is_aggregate(tree):
-            relation, scope, replaced = self.aggregate(tree, relation, scope)
+            relation, scope, replaced = bind_groups(tree, relation, scope, self.fresh)
         relation, windows = bind_windows(tree, relation, scope, replaced, self.fresh)
         replaced |= windows
         if qualified := tree.args.get("qualify"):
@@ -268,7 +203,7 @@ class _Binder:
         items = tuple(Item(self.fresh(label), value, UNKNOWN) for label, value in outputs)
         distinct = tree.args.get("distinct")
         if isinstance(distinct, exp.Distinct) and distinct.args.get("on"):
-            raise refuse(distinct, "DISTINCT ON", _NOT_YET)
+            raise refuse(distinct, "DISTINCT ON", NOT_YET)
         if distinct:
             return self.first_rows(tree, _distinct(_Rows(Project(relation, items), labels)))
         return self.top(tree, _Rows(Project(relation, items), labels), scope, replaced)
@@ -279,7 +214,7 @@ class _Binder:
         """The selected columns by label; a generator among them adds rows to the relation."""
         found: list[tuple[str, Scalar]] = []
         for number, selected in enumerate(tree.expressions):
-            inner = _unaliased(selected)
+            inner = unaliased(selected)
             if not is_generator(inner):
                 label = selected.output_name or f"c{number + 1}"
                 found.append((label, to_scalar(selected, scope, replaced)))
@@ -300,7 +235,7 @@ class _Binder:
         by = {label.lower(): name for label, name in zip(rows.labels, names(rows.relation), strict=True)}
         hidden: list[Item] = []
         order = []
-        for ordered in _ordered(tree):
+        for ordered in ordered_by(tree):
             name = by.get(ordered.this.name.lower()) if _is_label(ordered.this) else None
             if name is None:
                 name = self.fresh("__vk_order")
@@ -312,7 +247,7 @@ class _Binder:
 
     def from_clause(self, tree: exp.Select, withs: Withs, outer: Scope | None) -> tuple[Relation, Scope]:
         def read(query: exp.Expr, scope: Scope) -> Relation:
-            return self.query(query, withs, scope).relation
+            return self.subquery(query, withs, scope).relation
 
         around = Scope(outer=outer, read=read)
         source = tree.args.get("from_")
@@ -326,10 +261,12 @@ class _Binder:
     def generated(self, lateral: exp.Lateral, relation: Relation, scope: Scope) -> tuple[Relation, Scope]:
         """LATERAL VIEW, or LATERAL before a generator."""
         labels = _column_aliases(lateral)
-        if not is_generator(lateral.this) or not labels:
-            raise refuse(lateral, "LATERAL", _NOT_YET if labels else "name the columns it makes by AS")
+        in_time = is_time_window(lateral.this)
+        if not (is_generator(lateral.this) or in_time) or not labels:
+            raise refuse(lateral, "LATERAL", NOT_YET if labels else "name the columns it makes by AS")
         fields = tuple(Field(self.fresh(label), UNKNOWN) for label in labels)
-        made = Generate(relation, to_generator(lateral.this, scope), fields, bool(lateral.args.get("outer")))
+        generator = to_time_window(lateral.this, scope) if in_time else to_generator(lateral.this, scope)
+        made = Generate(relation, generator, fields, bool(lateral.args.get("outer")))
         alias = lateral.alias.lower()
         seen = {(alias, label.lower()): f.name for label, f in zip(labels, fields, strict=True)}
         return made, replace(scope, columns={**scope.columns, **seen})
@@ -345,12 +282,13 @@ class _Binder:
         words = " ".join(str(join.args[k]).upper() for k in ("method", "side", "kind") if join.args.get(k))
         kind = _JOIN_KINDS.get(words)
         if kind is None:
-            raise refuse(join, f"{words} JOIN", _NOT_YET)
+            raise refuse(join, f"{words} JOIN", NOT_YET)
         if join.args.get("using"):
             raise refuse(join, "JOIN USING", "its columns could not be resolved")
-        if isinstance(join.this, exp.Lateral) and kind == "inner" and not join.args.get("on"):
+        lateral = isinstance(join.this, exp.Lateral)
+        if lateral and is_generator(join.this.this) and kind == "inner" and not join.args.get("on"):
             return self.generated(join.this, left, scope)
-        right, theirs = self.table(join.this, withs, replace(scope, columns={}, joined_by={}))
+        right, theirs = self.table(join.this, withs, replace(scope, columns={}, joined_by={}), scope)
         both = replace(
             scope,
             columns={**scope.columns, **theirs.columns},
@@ -359,6 +297,10 @@ class _Binder:
         on = join.args.get("on")
         condition = to_scalar(on, both) if on is not None else TRUE
         match kind:
+            case "inner" | "left" if lateral:
+                return Join(left, right, kind, condition, lateral=True), both
+            case _ if lateral:
+                raise refuse(join, f"{words} JOIN LATERAL", NOT_YET)
             case "right":
                 return Join(right, left, "left", condition), both
             case "semi" | "anti":
@@ -366,18 +308,19 @@ class _Binder:
             case _:
                 return Join(left, right, kind, condition), both
 
-    def table(self, tree: exp.Expr, withs: Withs, around: Scope) -> tuple[Relation, Scope]:
-        if tree.args.get("pivots"):
-            raise refuse(tree, "PIVOT", _NOT_YET)
+    def table(self, tree: exp.Expr, withs: Withs, around: Scope, left: Scope | None = None) -> tuple[Relation, Scope]:
+        """What stands in FROM or after JOIN; LATERAL sees what is on its left."""
         match tree:
             case exp.Subquery(this=exp.Table() | exp.Subquery() as inner) if not tree.alias:
-                return self.joined(self.table(inner, withs, around), tree, withs)  # parentheses around joins
+                return self.joined(self.table(inner, withs, around, left), tree, withs)  # parentheses around joins
             case exp.Table():
                 rows = self.named_table(tree, withs)
+            case exp.Lateral(this=exp.Subquery()) if left is not None:
+                rows = self.subquery(tree.this, withs, left)
             case exp.Subquery() | exp.Values():
                 rows = self.query(tree, withs, around.outer)
             case _:
-                raise refuse(tree, type(tree).__name__.upper(), _NOT_YET)
+                raise refuse(tree, type(tree).__name__.upper(), NOT_YET)
         labels = _column_aliases(tree) or rows.labels
         alias = tree.alias.lower()
         found = zip(labels, names(rows.relation), strict=True)
@@ -421,63 +364,7 @@ class _Binder:
             case Top(_, order_by, limit, offset):
                 return Top(inner, tuple(replace(o, column=by[o.column]) for o in order_by), limit, offset)
 
-    # Aggregation
 
-    def aggregate(self, tree: exp.Select, relation: Relation, scope: Scope) -> tuple[Relation, Scope, dict[str, str]]:
-        """γ and HAVING; what can be seen above them, and the column that holds each expression of that text."""
-        having = tree.args.get("having")
-        computed: list[Item] = []
-        grouped_by, sets = _group_keys(tree)
-        keys = {generate(k): self.computed(k, to_scalar(k, scope), computed) for k in grouped_by}
-        measures: dict[str, Measure] = {}
-        for call_ in (a for output in _above_groups(tree) for a in aggregate_calls(output)):
-            if generate(call_) not in measures:
-                measures[generate(call_)] = self.measure(call_, scope, computed)
-        grouped: Relation = Aggregate(
-            Project(relation, tuple(computed)),
-            tuple(dict.fromkeys(keys.values())),
-            tuple(measures.values()),
-            tuple(tuple(dict.fromkeys(keys[generate(k)] for k in one)) for one in sets),
-        )
-        replaced = {**keys, **{text: m.name for text, m in measures.items()}}
-        # Only what is grouped by can be seen from now on, by subqueries too.
-        seen = replace(scope, columns={at: n for at, n in scope.columns.items() if n in keys.values()})
-        if having:
-            grouped = Filter(grouped, to_scalar(having.this, seen, replaced))
-        return grouped, seen, replaced
-
-    def measure(self, tree: exp.Expr, scope: Scope, computed: list[Item]) -> Measure:
-        inner = tree.this if isinstance(tree, exp.Filter) else tree
-        if not isinstance(inner, exp.AnonymousAggFunc):
-            raise refuse(inner, generate(inner), "this form of aggregate is not maintained from changes yet")
-        function = SYNONYMS.get(str(inner.this).lower(), str(inner.this).lower())
-        if function not in REPEATABLE | AMBIGUOUS | {"grouping", "grouping_id"}:
-            raise refuse(inner, f"{function}()", _NOT_YET)
-        args = list(inner.expressions)
-        distinct = bool(args) and isinstance(args[0], exp.Distinct)
-        if distinct:
-            args = list(args[0].expressions)
-        if any(isinstance(a, (exp.Order, exp.IgnoreNulls, exp.RespectNulls)) for a in args):
-            raise refuse(inner, f"{function}()", "an ordered aggregate is not maintained from changes yet")
-        values = [] if any(isinstance(a, exp.Star) for a in args) else [to_scalar(a, scope) for a in args]
-        given = tuple(self.computed(inner, value, computed) for value in values)
-        where = None
-        if isinstance(tree, exp.Filter):
-            condition = tree.expression.this
-            where = self.computed(condition, to_scalar(condition, scope), computed)
-        return Measure(self.fresh(function), function, given, UNKNOWN, distinct, where)
-
-    def computed(self, tree: exp.Expr, value: Scalar, items: list[Item]) -> str:
-        """The name under which this value is computed below the aggregate, once for equal values."""
-        for item in items:
-            if item.value == value:
-                return item.name
-        name = value.name if isinstance(value, Column) else self.fresh(f"__vk_{tree.name or 'x'}".lower())
-        items.append(Item(name, value, UNKNOWN))
-        return name
-
-
-_NOT_YET = "not maintained from changes yet"
 _JOIN_KINDS: Mapping[str, JoinKind | OneOf["right"]] = {
     **dict.fromkeys(("", "INNER", "CROSS"), "inner"),
     **dict.fromkeys(("LEFT", "LEFT OUTER"), "left"),
@@ -488,17 +375,13 @@ _JOIN_KINDS: Mapping[str, JoinKind | OneOf["right"]] = {
 }
 _CLAUSES = {
     "sample": "TABLESAMPLE",
-    "pivots": "PIVOT",
-    "cluster": "CLUSTER BY",
-    "distribute": "DISTRIBUTE BY",
-    "sort": "SORT BY",
 }
 
 
 def _refuse_clauses(tree: exp.Expr, clauses: tuple[str, ...]) -> None:
     for clause in clauses:
         if node := tree.args.get(clause):
-            raise refuse(node[0] if isinstance(node, list) else node, _CLAUSES[clause], _NOT_YET)
+            raise refuse(node[0] if isinstance(node, list) else node, _CLAUSES[clause], NOT_YET)
 
 
 def _with_clause(tree: exp.Query, outer: Withs) -> Withs:
@@ -513,57 +396,6 @@ def _with_clause(tree: exp.Query, outer: Withs) -> Withs:
     return inner
 
 
-def _group_keys(tree: exp.Select) -> tuple[list[exp.Expr], list[list[exp.Expr]]]:
-    """What is grouped by, and the sets of it if there are several."""
-    group = tree.args.get("group")
-    if group is None:
-        return [], []
-    if group.args.get("totals"):
-        raise refuse(group, "WITH TOTALS", _NOT_YET)
-    if group.args.get("all"):
-        selected = [_unaliased(e) for e in tree.expressions]
-        return [e for e in selected if not any(True for _ in aggregate_calls(e))], []
-    plain = [e for e in group.expressions if not isinstance(e, _SEVERAL)]
-    trailing = [node for clause in ("rollup", "cube", "grouping_sets") for node in group.args.get(clause) or []]
-    if not trailing and len(plain) == len(group.expressions):
-        return plain, []
-    if trailing:  # GROUP BY a, b WITH ROLLUP: the sets are of the columns before
-        sets = [s for node in trailing for s in _sets(node, plain)]
-    else:  # GROUP BY a, ROLLUP (b, c): every set has a, and the sets of several lists are combined
-        sets = [plain]
-        for node in (e for e in group.expressions if isinstance(e, _SEVERAL)):
-            sets = [one + other for one in sets for other in _sets(node, [])]
-    keys = {generate(k): k for one in [plain, *sorted(sets, key=len, reverse=True)] for k in one}
-    return list(keys.values()), sets
-
-
-_SEVERAL = (exp.Rollup, exp.Cube, exp.GroupingSets)
-
-
-def _sets(node: exp.Expr, columns: list[exp.Expr]) -> list[list[exp.Expr]]:
-    """The grouping sets that ROLLUP, CUBE or GROUPING SETS stands for."""
-    elements = [_members(e) for e in node.expressions or columns]
-    match node:
-        case exp.GroupingSets():
-            return [s for e in node.expressions for s in (_sets(e, []) if isinstance(e, _SEVERAL) else [_members(e)])]
-        case exp.Rollup():
-            chosen = [elements[:n] for n in range(len(elements), -1, -1)]
-        case _:
-            counts = range(len(elements), -1, -1)
-            chosen = [list(c) for n in counts for c in combinations(elements, n)]
-    return [[member for element in one for member in element] for one in chosen]
-
-
-def _members(tree: exp.Expr) -> list[exp.Expr]:
-    match tree:
-        case exp.Tuple():
-            return list(tree.expressions)
-        case exp.Paren():
-            return [tree.this]
-        case _:
-            return [tree]
-
-
 def _distinct(rows: _Rows) -> _Rows:
     """DISTINCT is grouping by every column, with nothing to measure."""
     return _Rows(Aggregate(rows.relation, names(rows.relation), ()), rows.labels)
@@ -571,23 +403,6 @@ def _distinct(rows: _Rows) -> _Rows:
 
 def _renamed(rel: Relation, outputs: list[str]) -> Relation:
     return Project(rel, tuple(Item(n, Column(f.name), UNKNOWN) for n, f in zip(outputs, rel.schema, strict=True)))
-
-
-def _above_groups(tree: exp.Select) -> list[exp.Expr]:
-    """Every expression of a SELECT that is evaluated after grouping."""
-    clauses = [tree.args.get(c) for c in ("having", "qualify")]
-    return [*map(_unaliased, tree.expressions), *(c.this for c in clauses if c), *(o.this for o in _ordered(tree))]
-
-
-def is_aggregate(tree: exp.Select) -> bool:
-    if tree.args.get("group") or tree.args.get("having"):
-        return True
-    return any(True for e in _above_groups(tree) for _ in aggregate_calls(e))
-
-
-def _ordered(tree: exp.Expr) -> list[exp.Ordered]:
-    order = tree.args.get("order")
-    return list(order.expressions) if order else []
 
 
 def _limits(tree: exp.Expr) -> tuple[int | None, int]:
@@ -614,10 +429,6 @@ def _named(tree: exp.Expr, by: Mapping[str, str]) -> str:
     if found is None:
         raise refuse(tree, "ORDER BY", "only by columns of the result can it be maintained here")
     return found
-
-
-def _unaliased(tree: exp.Expr) -> exp.Expr:
-    return tree.this if isinstance(tree, exp.Alias | exp.Aliases) else tree
 
 
 def _column_aliases(tree: exp.Expr) -> list[str]:

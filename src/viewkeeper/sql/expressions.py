@@ -10,8 +10,8 @@ from sqlglot import exp
 
 from viewkeeper.algebra.reasons import Reason
 from viewkeeper.algebra.relations import Relation
-from viewkeeper.algebra.scalars import Call, Cast, Column, Literal, Outer, Scalar, Subquery, Verbatim, call
-from viewkeeper.sql.functions import GENERATORS, WINDOW_ONLY, why_not_repeatable
+from viewkeeper.algebra.scalars import Call, Cast, Clock, Column, Literal, Outer, Scalar, Subquery, Verbatim, call
+from viewkeeper.sql.functions import GENERATORS, MOMENTS, WINDOW_ONLY, why_not_repeatable
 from viewkeeper.sql.parse import generate, parenthesize, position
 
 Names = Mapping[tuple[str, str], str]
@@ -54,6 +54,7 @@ _BINARY: dict[type[exp.Expr], str] = {
     exp.And: "AND",
     exp.Or: "OR",
 }
+NOT_YET = "not maintained from changes yet"
 _HOLE = re.compile(r"`__vk_hole_(\d+)`|__vk_hole_(\d+)")
 
 
@@ -73,7 +74,7 @@ def aggregate_calls(tree: exp.Expr) -> Iterator[exp.Expr]:
     """The aggregates of this SELECT in an expression, with their FILTER; not those of subqueries or windows."""
     if isinstance(tree, (exp.Query, exp.Window)):
         return
-    if isinstance(tree, exp.Filter) or _is_aggregate(tree):
+    if _is_aggregate(tree):
         yield tree
         return
     for child in tree.iter_expressions():
@@ -81,13 +82,16 @@ def aggregate_calls(tree: exp.Expr) -> Iterator[exp.Expr]:
 
 
 def _is_aggregate(tree: exp.Expr) -> bool:
-    return isinstance(tree, (exp.AggFunc, exp.WithinGroup))
+    of_nulls = isinstance(tree, (exp.IgnoreNulls, exp.RespectNulls)) and _is_aggregate(tree.this)
+    return of_nulls or isinstance(tree, (exp.AggFunc, exp.WithinGroup, exp.Filter))
 
 
 def to_scalar(tree: exp.Expr, scope: Scope, replaced: Mapping[str, str] | None = None) -> Scalar:
     """The expression as a scalar. `replaced` gives the column that holds an expression of this text."""
     if replaced and (name := replaced.get(generate(tree))) is not None:
         return Column(name)
+    if (moment := clock_function(tree)) is not None:
+        return Clock(moment)
     _check(tree)
     match tree:
         case exp.Column():
@@ -193,12 +197,17 @@ def to_generator(tree: exp.Expr, scope: Scope) -> Scalar:
     return Verbatim((*text.parts[:-1], text.parts[-1].removesuffix(")")), text.args)
 
 
+def clock_function(tree: exp.Expr) -> str | None:
+    """The function of the clock that this is, under its one name."""
+    return MOMENTS.get(_function_name(tree)) if isinstance(tree, exp.Func) and not tree.expressions else None
+
+
 def _function_name(tree: exp.Func) -> str:
     return (tree.name if isinstance(tree, exp.Anonymous) else tree.sql_name()).lower()
 
 
 def _is_hole(node: exp.Expr, replaced: Mapping[str, str] | None) -> bool:
-    own = isinstance(node, exp.Column | exp.Coalesce) or is_subquery(node)
+    own = isinstance(node, exp.Column | exp.Coalesce) or is_subquery(node) or clock_function(node) is not None
     return own or bool(replaced and generate(node) in replaced)
 
 
@@ -206,9 +215,11 @@ def _check(tree: exp.Expr) -> None:
     """Refuse what no scalar over one row can mean, or what another run would answer differently."""
     match tree:
         case exp.SubqueryPredicate() if not isinstance(tree, exp.Exists) and tree.find(exp.Query):
-            raise refuse(tree, type(tree).__name__.upper(), "not maintained from changes yet")
+            raise refuse(tree, type(tree).__name__.upper(), NOT_YET)
         case exp.Window():
             raise refuse(tree, "window function", "it cannot stand here")
+        case exp.Star():
+            raise refuse(tree, "*", "columns of the same name cannot be told apart")
         case exp.Placeholder() | exp.Parameter():
             raise refuse(tree, "parameter", "a view cannot hold parameters")
         case exp.AggFunc() | exp.WithinGroup():
@@ -228,5 +239,5 @@ def _check_function(tree: exp.Expr, name: str, arity: int) -> None:
         raise refuse(tree, f"{name}()", "rows are made from rows only at the top of a SELECT or in LATERAL VIEW")
     if name in WINDOW_ONLY:
         raise refuse(tree, f"{name}()", "a window function needs OVER")
-    if name in ("window", "session_window"):
-        raise refuse(tree, f"{name}()", "time windows are not maintained from changes yet")
+    if name == "window_time":
+        raise refuse(tree, f"{name}()", "only Spark's own time windows have it; take window.end")

@@ -30,6 +30,14 @@ RANDOM = frozenset(
     uniform uuid""".split()
 )
 CLOCK = frozenset("curdate current_date current_time current_timestamp localtimestamp now unix_timestamp".split())
+# Those of the clock that a filter may use: without arguments, each under one name.
+MOMENTS = {
+    "curdate": "CURRENT_DATE",
+    "current_date": "CURRENT_DATE",
+    "current_timestamp": "CURRENT_TIMESTAMP",
+    "localtimestamp": "LOCALTIMESTAMP",
+    "now": "CURRENT_TIMESTAMP",
+}
 SESSION = frozenset(
     """current_catalog current_database current_path current_schema current_timezone current_user
     session_user user version""".split()

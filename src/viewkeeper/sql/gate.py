@@ -1,9 +1,9 @@
 """Whether Spark sees the same query in two texts: the last word on whether a definition was read right.
 
-Two texts mean the same if their optimized plans are the same but for names, numbering, sorts, the order of terms in
-a condition, and the place where a column is computed. The plans are compared as canonical text: attributes numbered
-bottom up, an attribute that a projection computes replaced by its expression, projections left out except for the
-order of columns where that matters.
+Two texts mean the same if their optimized plans are the same but for names, numbering, sorts, where rows are put and
+how they are joined, the order of terms in a condition, and the place where a column is computed. The plans are
+compared as canonical text: attributes numbered bottom up, an attribute that a projection computes replaced by its
+expression, projections left out except for the order of columns where that matters.
 """
 
 from __future__ import annotations
@@ -17,6 +17,9 @@ _NAMED = re.compile(r" AS ([^#]+?)#(\d+)")
 _ATTRIBUTE = re.compile(r"\w*#(\d+)L?")
 _RENAME = re.compile(r"#(\d+) AS #(\d+)(?=[,\]]|$)")
 _GENERATE = re.compile(r"(Generate .*, (?:true|false), )\w+, \[")  # the alias of a LATERAL VIEW
+_HINT = re.compile(r", (?:left|right)Hint=\([^()]*\)")
+_PLACING = re.compile(r"Sort \[.*\], (?:true|false)|Repartition|RebalancePartitions")
+_ORDERED = ("GlobalLimit", "LocalLimit", "Offset", "Aggregate")  # Spark drops a sort that an aggregate does not mind
 _STEP = 3  # how far Spark indents an input
 
 
@@ -32,7 +35,7 @@ def canonical(plan: str) -> str:
     for name, number in sorted(names, key=lambda n: -len(n[0])):
         plan = re.sub(re.escape(name) + rf"#{number}(?!\d)", f"#{number}", plan)
     plan = _ATTRIBUTE.sub(r"#\1", plan).replace("Join Cross", "Join Inner")
-    plan = _GENERATE.sub(r"\1[", plan)
+    plan = _HINT.sub("", _GENERATE.sub(r"\1[", plan))
     root = _tree(plan.splitlines())
     shown = _Canon().visit(_left_outer(root))
     return "\n".join([f"output {shown.outputs}", *shown.lines])
@@ -82,14 +85,14 @@ class _Shown:
 class _Canon:
     count: int = 0
 
-    def visit(self, node: _PlanNode, limited: bool = False) -> _Shown:
-        """The order of rows counts only below a limit."""
-        limited = limited or node.text.startswith(("GlobalLimit", "LocalLimit", "Offset"))
-        inputs = [self.visit(i, limited) for i in node.inputs]
+    def visit(self, node: _PlanNode, ordered: bool = False) -> _Shown:
+        """The order of rows counts only below a limit, or an aggregate that depends on it."""
+        ordered = ordered or node.text.startswith(_ORDERED)
+        inputs = [self.visit(i, ordered) for i in node.inputs]
         meaning: dict[str, str] = {}
         for shown in reversed(inputs):
             meaning.update(shown.meaning)
-        if node.text.startswith("Sort [") and node.text.endswith(", true") and len(inputs) == 1 and not limited:
+        if _PLACING.match(node.text) and not ordered:
             return inputs[0]
         if node.text == "Project":  # of no columns: only how many rows there are counts
             return _Shown(inputs[0].lines, (), meaning)
@@ -137,7 +140,7 @@ class _Canon:
 
     def outputs(self, text: str, inputs: list[_Shown]) -> tuple[str, ...]:
         """The attributes an operator gives, in order; none where that is not known."""
-        if text.startswith("Aggregate ["):
+        if text.startswith(("Aggregate [", "Expand [")):
             return _attributes(_items(text[_last_list(text) : -1]))
         if text.startswith("Window ["):
             return (*inputs[0].outputs, *_attributes(_items(text[len("Window [") : text.index("], [")])))

@@ -34,6 +34,7 @@ def parse_query(sql: str) -> exp.Query:
         raise _from_parse_error(error) from error
     if len(trees) != 1 or not isinstance(trees[0], exp.Query):
         raise SqlError("not a single query")
+    _keep_unpivoted_names(trees[0])
     return _mend_tree(normalize_identifiers(trees[0], dialect=ViewSpark))  # Spark's names have no case
 
 
@@ -50,6 +51,16 @@ def position(node: exp.Expr) -> Position | None:
             # sqlglot counts to the last character of the token
             return Position(line, max(1, column - len(str(part.name)) + 1))
     return None
+
+
+def unaliased(tree: exp.Expr) -> exp.Expr:
+    return tree.this if isinstance(tree, exp.Alias | exp.Aliases) else tree
+
+
+def ordered_by(tree: exp.Expr) -> list[exp.Ordered]:
+    """The terms of its ORDER BY."""
+    order = tree.args.get("order")
+    return list(order.expressions) if order else []
 
 
 def function_calls(tree: Tree) -> Iterator[tuple[str, Position | None]]:
@@ -166,6 +177,17 @@ def _name_values_columns(values: exp.Values) -> None:
         name = (alias.this if alias else None) or exp.to_identifier("__values")
         columns = [exp.to_identifier(f"col{i + 1}") for i in range(width)]
         values.set("alias", exp.TableAlias(this=name, columns=columns))
+
+
+def _keep_unpivoted_names(tree: exp.Query) -> None:
+    """UNPIVOT makes values of names, as they are written."""
+    for pivot in tree.find_all(exp.Pivot):
+        for field in pivot.args["fields"] if pivot.args.get("unpivot") else []:
+            for taken in list(field.expressions):
+                inner = taken.this if isinstance(taken, exp.PivotAlias) else taken
+                parts = inner.expressions if isinstance(inner, exp.Tuple) else [inner]
+                name = taken.args["alias"].name if inner is not taken else "_".join(p.name for p in parts)
+                taken.replace(exp.PivotAlias(this=inner.copy(), alias=exp.Literal.string(name)))
 
 
 def _keep_unit_keyword(function: exp.Anonymous) -> None:

@@ -10,9 +10,11 @@ from viewkeeper.algebra.relations import (
     Aggregate,
     Field,
     Generate,
+    Pivot,
     Project,
     Relation,
     Union,
+    Unpivot,
     Values,
     Window,
     inputs,
@@ -24,11 +26,12 @@ Types = Mapping[Relation, tuple[str, ...]]
 AskSchema = Callable[[str], tuple[str, ...]]
 
 
+_UNTYPED = (Project, Aggregate, Values, Union, Window, Generate, Pivot, Unpivot)
+
+
 def with_types(rel: Relation, ask: AskSchema) -> Relation:
     """The relation with every computed column's type filled in. `ask` gives the column types of a query."""
-    untyped = [
-        n for n in walk(rel) if isinstance(n, Project | Aggregate | Values | Union | Window | Generate) and n.schema
-    ]
+    untyped = [n for n in walk(rel) if isinstance(n, _UNTYPED) and n.schema]
     queries = [f"({unparse(node)}) AS __vk_q{i}" for i, node in enumerate(untyped)]
     found = iter(ask("SELECT * FROM " + " CROSS JOIN ".join(queries)) if queries else ())
     types: dict[Relation, tuple[str, ...]] = {node: tuple(next(found) for _ in node.schema) for node in untyped}
@@ -52,5 +55,11 @@ def _fill(rel: Relation, types: Types) -> Relation:
         case Generate(input, generator, fields, outer):
             made = zip(fields, known[len(input.schema) :], strict=True)
             return Generate(input, generator, tuple(Field(f.name, t) for f, t in made), outer)
+        case Pivot(_, group_by, measures=measures):
+            measured = zip(measures, known[len(group_by) :], strict=False)  # the same for each value
+            return replace(typed, measures=tuple(replace(m, type=t) for m, t in measured))
+        case Unpivot(_, kept, fields=fields):
+            made = zip(fields, known[len(kept) :], strict=True)
+            return replace(typed, fields=tuple(Field(f.name, t) for f, t in made))
         case _:
             return typed

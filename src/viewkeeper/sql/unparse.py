@@ -6,7 +6,7 @@ relies on: the text of a definition's algebra must have the same plan as the def
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol, assert_never
 
@@ -18,10 +18,10 @@ from viewkeeper.algebra.relations import (
     Changes,
     Filter,
     Generate,
-    Item,
     Join,
     Measure,
     Ordering,
+    Pivot,
     Project,
     Relation,
     Scan,
@@ -30,12 +30,27 @@ from viewkeeper.algebra.relations import (
     State,
     Top,
     Union,
+    Unpivot,
     Values,
     Window,
     names,
 )
-from viewkeeper.algebra.scalars import TRUE, Call, Cast, Column, Literal, Outer, Scalar, Subquery, Verbatim
+from viewkeeper.algebra.scalars import (
+    TRUE,
+    Call,
+    Cast,
+    Clock,
+    Column,
+    Literal,
+    Outer,
+    Scalar,
+    Subquery,
+    Verbatim,
+    subqueries,
+    text_constant,
+)
 from viewkeeper.algebra.scalars import columns as columns_of
+from viewkeeper.algebra.settled import in_order
 from viewkeeper.errors import InternalError
 
 LONG_EXPRESSION = 2_000  # beyond this a computed column is named in a subquery rather than written out again
@@ -50,6 +65,9 @@ class Leaves(Protocol):
     def changes(self, table: str, columns: tuple[ScanColumn, ...]) -> str:
         """A query with the source columns, under their own names, and `__vk_weight`."""
 
+    def moment(self, function: str, state: State) -> str:
+        """What a function of the clock gives."""
+
 
 class CurrentTables:
     """Leaves for a definition: every table as it is now."""
@@ -61,13 +79,16 @@ class CurrentTables:
         cols = "".join(f"{quote(c.source)}, " for c in columns)
         return f"SELECT {cols}{WEIGHT} FROM changes_of({table})"
 
+    def moment(self, function: str, state: State) -> str:
+        return f"{function}()"
+
 
 def quote(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
 def string_literal(text: str) -> str:
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    return text_constant(text).sql
 
 
 def unparse(rel: Relation, leaves: Leaves | None = None) -> str:
@@ -181,28 +202,16 @@ class _Writer:
                 return _Block(
                     f"({_indent(self.query(rel))}) AS {alias}", {n: f"{alias}.{quote(n)}" for n in names(rel)}
                 )
-            case Aggregate(input, group_by, measures, sets):
-                below = self.next_to(input)
-                # An ordinal or a constant cannot stand in GROUP BY as itself.
-                if below.aggregated or any(_is_constant(below.columns[k]) for k in group_by):
-                    below = self.wrap(below)
-                keys = {name: below.columns[name] for name in group_by}
-                # Some functions take only constants for some arguments.
-                constants = {i.name: i.value.sql for i in _items(input) if isinstance(i.value, Literal)}
-                values = {m.name: render_measure(m, {**below.columns, **constants}) for m in measures}
-                return replace(
-                    below,
-                    columns={**keys, **values},
-                    group_by=_grouping(sets, keys) if sets else tuple(keys.values()),
-                    aggregated=True,
-                    measured=frozenset(values),
-                )
+            case Aggregate():
+                return self.aggregate(rel)
             case Window():
                 return self.window(rel)
             case Top():
                 return self.top(rel)
             case Generate():
                 return self.generate(rel)
+            case Pivot() | Unpivot():
+                return self.pivot(rel) if isinstance(rel, Pivot) else self.unpivot(rel)
             case _:
                 assert_never(rel)
 
@@ -211,10 +220,28 @@ class _Writer:
         below = self.block(rel)
         return self.wrap(below) if below.ended else below
 
+    def aggregate(self, rel: Aggregate) -> _Block:
+        if any(m.settled for m in rel.measures):
+            return self.block(in_order(rel))
+        below = self.next_to(rel.input)
+        # An ordinal or a constant cannot stand in GROUP BY as itself.
+        if below.aggregated or any(_is_constant(below.columns[k]) for k in rel.group_by):
+            below = self.wrap(below)
+        keys = {name: below.columns[name] for name in rel.group_by}
+        # Some functions take only constants for some arguments.
+        values = {m.name: render_measure(m, {**below.columns, **_constants(rel.input)}) for m in rel.measures}
+        return replace(
+            below,
+            columns={**keys, **values},
+            group_by=_grouping(rel.sets, keys) if rel.sets else tuple(keys.values()),
+            aggregated=True,
+            measured=frozenset(values),
+        )
+
     def window(self, rel: Window) -> _Block:
         below = self.block(rel.input)
         read = {*rel.partition_by, *(o.column for o in rel.order_by)}
-        if below.tail or below.windowed & read.union(*(columns_of(a) for c in rel.columns for a in c.args)):
+        if below.tail or below.windowed & read.union(*(c.reads for c in rel.columns)):
             below = self.wrap(below)
         parts = [f"PARTITION BY {', '.join(below.columns[c] for c in rel.partition_by)}"] if rel.partition_by else []
         if rel.order_by:
@@ -226,7 +253,8 @@ class _Writer:
             )
             nulls = " IGNORE NULLS" if column.ignore_nulls else ""
             over = " ".join([*parts, *([column.frame] if column.frame else [])])
-            computed[column.name] = f"{column.function}({args}){nulls} OVER ({over})"
+            where = f" FILTER (WHERE {self.render(column.where, below.columns)})" if column.where else ""
+            computed[column.name] = f"{column.function}({args}){where}{nulls} OVER ({over})"
         return replace(
             below, columns={**below.columns, **computed}, windowed=below.windowed | {c.name for c in rel.columns}
         )
@@ -245,12 +273,52 @@ class _Writer:
         below = self.next_to(rel.input)
         if below.aggregated or not below.source:
             below = self.wrap(below)
+        if isinstance(rel.generator, Call) and rel.generator.name == "WINDOW":  # an expression, to Spark
+            made_here = {f.name: self.render(rel.generator, below.columns) for f in rel.fields}
+            return self.wrap(replace(below, columns={**below.columns, **made_here}))
         alias = self.alias("made")
         made = ", ".join(quote(f.name) for f in rel.fields)
         outer = "OUTER " if rel.outer else ""
         view = f"LATERAL VIEW {outer}{self.render(rel.generator, below.columns)} {alias} AS {made}"
         columns = {**below.columns, **{f.name: f"{alias}.{quote(f.name)}" for f in rel.fields}}
         return replace(below, source=f"{below.source}\n{view}", columns=columns, lateral=True)
+
+    def pivot(self, rel: Pivot) -> _Block:
+        below = self.block(rel.input)
+        compared = {*rel.group_by, *rel.columns}
+        constants = {n: text for n, text in _constants(rel.input).items() if n not in compared}
+        read = replace(below, columns={n: text for n, text in below.columns.items() if n not in constants})
+        labels = _labels(read)
+        columns = {**{n: quote(label) for n, label in labels.items()}, **constants}
+        # What is made is named by Spark: by the value alone, or with the measure if there are several.
+        suffixes = [f"__vk_m{i}" for i in range(len(rel.measures))] if len(rel.measures) > 1 else [""]
+        measures = [
+            render_measure(m, columns) + (f" AS {suffix}" if suffix else "")
+            for m, suffix in zip(rel.measures, suffixes, strict=True)
+        ]
+        values = [_tuple([self.render(cell, {}) for cell in value]) for value in rel.values]
+        listed = ", ".join(f"{value} AS __vk_v{i}" for i, value in enumerate(values))
+        clause = f"PIVOT ({', '.join(measures)} FOR {_tuple([columns[c] for c in rel.columns])} IN ({listed}))"
+        made = [f"__vk_v{i}_{suffix}" if suffix else f"__vk_v{i}" for i in range(len(values)) for suffix in suffixes]
+        shown = [*(labels[k] for k in rel.group_by), *made]
+        return self.clause(self.select(read, labels), clause, dict(zip(names(rel), shown, strict=True)))
+
+    def unpivot(self, rel: Unpivot) -> _Block:
+        rows = self.select(self.block(rel.input), {n: n for n in names(rel.input)})
+        listed = ", ".join(
+            f"{_tuple([quote(c) for c in taken])} AS {quote(label)}"
+            for taken, label in zip(rel.taken, rel.labels, strict=True)
+        )
+        label, *values = (quote(f.name) for f in rel.fields)
+        nulls = "INCLUDE NULLS " if rel.include_nulls else ""
+        clause = f"UNPIVOT {nulls}({_tuple(values)} FOR {label} IN ({listed}))"
+        return self.clause(rows, clause, {n: n for n in names(rel)})
+
+    def clause(self, rows: str, clause: str, made: Mapping[str, str]) -> _Block:
+        """A query and what follows it in FROM, as a source of the next SELECT."""
+        alias = self.alias("q")
+        source = f"(SELECT *\n  FROM ({_indent(rows)}) {clause}) AS {alias}"
+        return _Block(source, {name: f"{alias}.{quote(label)}" for name, label in made.items()})
 
     def values(self, rel: Values) -> _Block:
         if not rel.fields and len(rel.rows) == 1:
@@ -267,9 +335,10 @@ class _Writer:
 
     def join(self, rel: Join) -> _Block:
         left = self.block(rel.left)
-        if not left.plain or (rel.kind == "full" and (left.where or not left.bare)):
+        pinned = rel.kind == "full" or rel.lateral
+        if not left.plain or (pinned and left.where) or (rel.kind == "full" and not left.bare):
             left = self.wrap(left)
-        right = self.block(rel.right)
+        right = self.lateral(rel.right, left) if rel.lateral else self.block(rel.right)
         padded = rel.kind in ("left", "full")
         if not right.plain or (right.where and rel.kind != "inner") or (padded and not right.bare):
             right = self.wrap(right)
@@ -285,6 +354,12 @@ class _Writer:
             where=(*left.where, *right.where),
             joined=True,
         )
+
+    def lateral(self, rel: Relation, left: _Block) -> _Block:
+        """A subquery that may read the row on its left."""
+        alias = self.alias("q")
+        text = f"LATERAL {self.subquery(rel, left.columns)} AS {alias}"
+        return _Block(text, {n: f"{alias}.{quote(n)}" for n in names(rel)})
 
     def render(self, scalar: Scalar, columns: Mapping[str, str]) -> str:
         return render(scalar, columns, self)
@@ -355,8 +430,10 @@ def render(scalar: Scalar, columns: Mapping[str, str], around: _Writer | None = 
             return f"({tested if len(args) == 1 else f'({tested})'} IN {around.subquery(rel, columns)})"
         case Subquery(_, _, rel) if around is not None:
             return around.subquery(rel, columns)
-        case Outer() | Subquery():
-            raise InternalError("a subquery outside of a query")
+        case Clock(function, state) if around is not None:
+            return around.leaves.moment(function, state)
+        case Outer() | Subquery() | Clock():
+            raise InternalError("a subquery or the clock outside of a query")
         case _:
             assert_never(scalar)
 
@@ -374,13 +451,21 @@ def order_text(order_by: tuple[Ordering, ...], columns: Mapping[str, str]) -> st
 
 
 def render_measure(measure: Measure, columns: Mapping[str, str]) -> str:
-    args = ", ".join(columns[a] for a in measure.args) or ("" if measure.function == "grouping_id" else "*")
+    args = ", ".join(columns[a] for a in measure.args) or _NO_ARGUMENT.get(measure.function.upper(), "")
+    within = f" WITHIN GROUP (ORDER BY {order_text(measure.order_by, columns)})" if measure.order_by else ""
     where = f" FILTER (WHERE {columns[measure.where]})" if measure.where else ""
-    return f"{measure.function.upper()}({'DISTINCT ' if measure.distinct else ''}{args}){where}"
+    nulls = " IGNORE NULLS" if measure.ignore_nulls else ""
+    return f"{measure.function.upper()}({'DISTINCT ' if measure.distinct else ''}{args}){within}{where}{nulls}"
 
 
-def _items(rel: Relation) -> tuple[Item, ...]:
-    return rel.items if isinstance(rel, Project) else ()
+def _constants(rel: Relation) -> dict[str, str]:
+    """The texts of the columns that are the same in all rows."""
+    items = rel.items if isinstance(rel, Project) else ()
+    return {i.name: render(i.value, {}) for i in items if not columns_of(i.value) and not subqueries(i.value)}
+
+
+def _tuple(texts: Sequence[str]) -> str:
+    return texts[0] if len(texts) == 1 else f"({', '.join(texts)})"
 
 
 def _labels(block: _Block) -> dict[str, str]:

@@ -86,9 +86,11 @@ def _definition(call: exp.Window, named: Mapping[str, exp.Expr]) -> exp.Expr:
 
 
 def _function(call: exp.Window, value: Callable[[exp.Expr], Scalar]) -> WindowColumn:
-    inner, ignore = call.this, False
+    inner, ignore, where = call.this, False, None
     if isinstance(inner, exp.IgnoreNulls | exp.RespectNulls):
         ignore, inner = isinstance(inner, exp.IgnoreNulls), inner.this
+    if isinstance(inner, exp.Filter):
+        where, inner = value(inner.expression.this), inner.this
     if not isinstance(inner, exp.Anonymous | exp.AnonymousAggFunc):
         raise refuse(inner, generate(inner), "this form of window function is not maintained from changes yet")
     name, args = str(inner.this).lower(), list(inner.expressions)
@@ -98,7 +100,7 @@ def _function(call: exp.Window, value: Callable[[exp.Expr], Scalar]) -> WindowCo
     if any(isinstance(a, exp.Distinct | exp.Order | exp.IgnoreNulls) for a in args):
         raise refuse(inner, generate(inner), "this form of window function is not maintained from changes yet")
     given = () if any(isinstance(a, exp.Star) for a in args) else tuple(value(a) for a in args)
-    return WindowColumn("", name.upper(), given, UNKNOWN, ignore_nulls=ignore)
+    return WindowColumn("", name.upper(), given, UNKNOWN, ignore_nulls=ignore, where=where)
 
 
 def _frame(over: exp.Expr) -> str:

@@ -8,6 +8,7 @@ from typing import assert_never
 
 from viewkeeper.algebra.relations import WEIGHT, ScanColumn, State
 from viewkeeper.errors import InternalError
+from viewkeeper.sql.clock import moment_value
 from viewkeeper.sql.unparse import quote, string_literal
 from viewkeeper.store.changes import Feed, Files, SourceChange, Unchanged, Unreadable
 
@@ -23,9 +24,10 @@ class Pin:
 
 @dataclass(frozen=True)
 class PinnedLeaves:
-    """Leaves of a refresh: every table at its pinned version."""
+    """Leaves of a refresh: every table at its pinned version, the clock at its two moments."""
 
     pins: Mapping[str, Pin]
+    moments: tuple[int, int] | None = None
 
     def state(self, table: str, state: State) -> str:
         pin = self.pins[table]
@@ -46,6 +48,11 @@ class PinnedLeaves:
                 raise InternalError(f"the changes of {table} are asked for where there are none")
             case _:
                 assert_never(pin.change)
+
+    def moment(self, function: str, state: State) -> str:
+        if self.moments is None:
+            return f"{function}()"
+        return moment_value(function, self.moments[0 if state == "old" else 1])
 
 
 def _of_files(table: str, version: int, files: tuple[str, ...], cols: str, weight: str) -> str:

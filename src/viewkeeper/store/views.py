@@ -34,7 +34,10 @@ class SourceUse:
 
 @dataclass(frozen=True)
 class View:
-    """A materialized view as it was created."""
+    """A materialized view as it was created.
+
+    `query` is what it means, in tables and views of ours; `written` is the text as it was given.
+    """
 
     id: str
     name: str
@@ -46,6 +49,7 @@ class View:
     sources: tuple[SourceUse, ...]
     definition: Relation | None
     reason: Reason | None
+    written: str = ""
     settings: Mapping[str, str] = field(default_factory=dict)
     namespace: tuple[str, ...] = ()
     has_star: bool = False
@@ -53,6 +57,11 @@ class View:
     column_comments: Mapping[str, str] = field(default_factory=dict)
     cluster_by: tuple[str, ...] = ()
     properties: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        """The query as it was given."""
+        return self.written or self.query
 
     @property
     def tables(self) -> tuple[str, ...]:

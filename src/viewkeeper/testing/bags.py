@@ -20,6 +20,7 @@ from viewkeeper.algebra.relations import (
     Generate,
     Join,
     Measure,
+    Pivot,
     Project,
     Relation,
     Scan,
@@ -28,14 +29,16 @@ from viewkeeper.algebra.relations import (
     SetOperation,
     Top,
     Union,
+    Unpivot,
     Values,
     Window,
     names,
 )
-from viewkeeper.algebra.scalars import Call
+from viewkeeper.algebra.scalars import Call, Scalar, parts
+from viewkeeper.algebra.settled import in_order
 from viewkeeper.algebra.types import decimal_parts
-from viewkeeper.changes.refresh import CHANGE, OLD, MergeBag, MergeGroups
-from viewkeeper.testing.frames import in_order, windowed
+from viewkeeper.changes.refresh import CHANGE, OLD, Merge, MergeBag, MergeGroups, MergeTop
+from viewkeeper.testing import frames
 from viewkeeper.testing.values import EXACT, Row, Value, compiled, fits, rounded
 
 Bag = Counter[Row]
@@ -129,33 +132,25 @@ class _Evaluator:
                 return self.join(rel)
             case Union(inputs):
                 return _collected(pair for i in inputs for pair in self.bag(i).items())
+            case Aggregate(measures=measures) if any(m.settled for m in measures):
+                return self.bag(in_order(rel))
             case Aggregate():
                 return self.aggregate(rel)
             case Window():
-                return windowed(rel, self.bag(rel.input))
+                return frames.windowed(rel, self.bag(rel.input))
             case Top(input, order_by, limit, offset):
-                ordered = in_order(list(self.bag(input).elements()), names(input), order_by)
+                ordered = frames.in_order(list(self.bag(input).elements()), names(input), order_by)
                 return Counter(ordered[offset : None if limit is None else offset + limit])
             case Generate():
                 return self.generate(rel)
-            case SetOperation():
-                raise NotImplementedError("a set operation has a value only once it is made of groups")
+            case SetOperation() | Pivot() | Unpivot():
+                raise NotImplementedError("it has a value only once it is made of groups or generated rows")
             case _:
                 assert_never(rel)
 
     def generate(self, rel: Generate) -> Bag:
-        match rel.generator:
-            case Call("EXPLODE", (Call("SEQUENCE", (first, last)),)):
-                ends = [compiled(end, names(rel.input)) for end in (first, last)]
-            case _:
-                raise NotImplementedError(f"the generator {rel.generator}")
-        bag = Bag()
-        for row, n in self.bag(rel.input).items():
-            low, high = (end(row) for end in ends)
-            assert isinstance(low, int) and isinstance(high, int), "a sequence of what is no number"
-            for made in range(low, high + 1):
-                bag[(*row, made)] += n
-        return bag
+        made = _generator(rel.generator, names(rel.input))
+        return _collected(((*row, *more), n) for row, n in self.bag(rel.input).items() for more in made(row))
 
     def join(self, rel: Join) -> Bag:
         left, right = self.bag(rel.left), self.bag(rel.right)
@@ -188,6 +183,24 @@ class _Evaluator:
         for row, n in self.bag(rel.input).items():
             groups.setdefault(tuple(row[i] for i in at), Bag())[row] = n
         return Counter((*key, *(measured(m, columns, rows) for m in rel.measures)) for key, rows in groups.items())
+
+
+def _generator(scalar: Scalar, columns: tuple[str, ...]) -> Callable[[Row], Iterable[Row]]:
+    """The rows that are made of one."""
+    match scalar:
+        case Call("EXPLODE", (Call("SEQUENCE", (first, last)),)):
+            low, high = compiled(first, columns), compiled(last, columns)
+            return lambda row: ((made,) for made in range(_number(low(row)), _number(high(row)) + 1))
+        case Call("INLINE", (Call("ARRAY", structs),)):
+            rows = [[compiled(f, columns) for f in parts(struct)] for struct in structs]
+            return lambda row: (tuple(f(row) for f in fields) for fields in rows)
+        case _:
+            raise NotImplementedError(f"the generator {scalar}")
+
+
+def _number(value: Value) -> int:
+    assert isinstance(value, int), f"a sequence of what is no number: {value!r}"
+    return value
 
 
 def _picked(stored: tuple[str, ...], columns: tuple[ScanColumn, ...]) -> Callable[[Row], Row]:
@@ -274,8 +287,11 @@ _FUNCTIONS: dict[str, Callable[[list[Any], str], Value]] = {
 # The refresh operator
 
 
-def apply(merge: MergeGroups | MergeBag, kept: Bag, change: Bag, columns: tuple[str, ...]) -> Bag:
-    """V ⊔ □V: the kept rows after the change, whose columns are named. What does not fit is an AssertionError."""
+def apply(merge: Merge, kept: Bag, change: Bag, columns: tuple[str, ...]) -> Bag | None:
+    """V ⊔ □V: the kept rows after the change, whose columns are named; None where too few are left.
+
+    What does not fit is an AssertionError.
+    """
     match merge:
         case MergeGroups():
             return _merge_groups(merge, kept, change, columns)
@@ -283,8 +299,28 @@ def apply(merge: MergeGroups | MergeBag, kept: Bag, change: Bag, columns: tuple[
             merged = plus(kept, weigh(change, columns))
             assert all(n > 0 for n in merged.values()), f"removed rows that are not there: {-merged}"
             return merged
+        case MergeTop():
+            return _merge_top(merge, kept, weigh(change, columns))
         case _:
             assert_never(merge)
+
+
+def _merge_top(merge: MergeTop, kept: Bag, change: Bag) -> Bag | None:
+    columns = tuple(f.name for f in merge.columns)
+    whole = all(row[-1] for row in kept)
+    rows = Counter({row[:-1]: n for row, n in kept.items()})
+    placed = frames.in_order(list(rows.keys() | change.keys()), columns, merge.order_by)
+    if not whole:
+        last = max(i for i, row in enumerate(placed) if row in rows)
+        placed = placed[: last + 1]
+        if change[placed[-1]] < 0:
+            change[placed[-1]] = -rows[placed[-1]]
+    left = plus(rows, Counter({row: change[row] for row in placed if change[row]}))
+    assert all(n > 0 for n in left.values()), f"removed rows that are not there: {-left}"
+    if not whole and left.total() < merge.wanted:
+        return None
+    first = frames.in_order(list(left.elements()), columns, merge.order_by)[: merge.room]
+    return Counter((*row, whole and left.total() < merge.room) for row in first)
 
 
 def _merge_groups(merge: MergeGroups, kept: Bag, change: Bag, columns: tuple[str, ...]) -> Bag:

@@ -55,14 +55,22 @@ def _values(column: WindowColumn, rows: list[Row], keys: list[Row], columns: tup
         case "LEAD":
             return [args[0](rows[i + 1]) if i + 1 < len(rows) else None for i in positions]
         case "COUNT" if not args:
-            return [len(_frame(column, rows, keys, i)) for i in positions]
+            return [len(_frame(column, rows, keys, i, columns)) for i in positions]
         case function:
             return [
-                _AGGREGATES[function]([a(r) for r in _frame(column, rows, keys, i) for a in args]) for i in positions
+                _AGGREGATES[function]([a(r) for r in _frame(column, rows, keys, i, columns) for a in args])
+                for i in positions
             ]
 
 
-def _frame(column: WindowColumn, rows: list[Row], keys: list[Row], i: int) -> list[Row]:
+def _frame(column: WindowColumn, rows: list[Row], keys: list[Row], i: int, columns: tuple[str, ...]) -> list[Row]:
+    """The rows of the frame that count."""
+    found = _around(column, rows, keys, i)
+    where = compiled(column.where, columns) if column.where else None
+    return [row for row in found if where is None or where(row) is True]
+
+
+def _around(column: WindowColumn, rows: list[Row], keys: list[Row], i: int) -> list[Row]:
     if not column.frame:  # up to the last row that is equal in order; all of them without an order
         return rows[: len(keys) - keys[::-1].index(keys[i])]
     found = _FRAME.fullmatch(column.frame)

@@ -1,0 +1,108 @@
+"""The names of a query: which tables it mentions, and to which of them each column belongs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+from sqlglot.optimizer.qualify import qualify
+from sqlglot.optimizer.scope import traverse_scope
+from sqlglot.schema import MappingSchema
+
+from viewkeeper.algebra.reasons import Reason
+from viewkeeper.sql.catalog import Catalog, Source, Unmaintainable
+from viewkeeper.sql.dialect import ViewSpark
+from viewkeeper.sql.expressions import Refusal, refuse
+
+_PLACEHOLDER = "__vk_source_"
+
+
+@dataclass(frozen=True)
+class TableMention:
+    """A table's name in the text: its parts, where it stands, and whether it has an alias."""
+
+    parts: tuple[str, ...]
+    start: int
+    end: int
+    aliased: bool
+
+
+@dataclass(frozen=True)
+class TableUse:
+    """One mention of a table, and which table that is."""
+
+    source: Source
+    mention: TableMention
+
+
+def table_mentions(tree: exp.Query) -> tuple[TableMention, ...]:
+    """Every mention of a real table (not of a CTE) in the query."""
+    found = []
+    for table in _real_tables(tree):
+        parts = table.parts
+        if not all(isinstance(p, exp.Identifier) and "start" in p.meta for p in parts):
+            raise refuse(table, "this table reference", "only tables and views named directly can be followed")
+        start, end = parts[0].meta["start"], parts[-1].meta["end"] + 1
+        found.append(TableMention(tuple(p.name for p in parts), start, end, bool(table.alias)))
+    return tuple(found)
+
+
+def table_uses(tree: exp.Query, catalog: Catalog) -> tuple[TableUse, ...]:
+    return tuple(TableUse(catalog.resolve(mention.parts), mention) for mention in table_mentions(tree))
+
+
+def _real_tables(tree: exp.Query) -> list[exp.Table]:
+    tables = {
+        id(source): source
+        for scope in traverse_scope(tree)
+        for source in scope.sources.values()
+        if isinstance(source, exp.Table)
+    }
+    missed = [t for t in tree.find_all(exp.Table) if not isinstance(t.this, exp.Identifier)]
+    if missed:
+        raise refuse(missed[0], "table function", "its rows are not those of a table")
+    return list(tables.values())
+
+
+def name_sources(tree: exp.Query, catalog: Catalog) -> dict[str, Source]:
+    """Give each table mention a name of one part that nothing else has; return what each stands for."""
+    sources: dict[str, Source] = {}
+    for number, table in enumerate(_real_tables(tree)):
+        if table.args.get("version") or table.args.get("when"):
+            raise refuse(table, "VERSION AS OF", "a pinned version never changes; read the table itself")
+        if table.args.get("sample"):
+            raise refuse(table, "TABLESAMPLE", "a sample is another one each time")
+        source = catalog.resolve(tuple(p.name for p in table.parts))
+        if isinstance(source, Unmaintainable):
+            raise refuse(table, source.name, source.why)
+        name = f"{_PLACEHOLDER}{number}"
+        sources[name] = source
+        if not table.alias:
+            table.set("alias", exp.TableAlias(this=exp.to_identifier(table.name)))
+        _strip_qualifiers(tree, table)
+        table.set("this", exp.to_identifier(name))
+        table.set("db", None)
+        table.set("catalog", None)
+    return sources
+
+
+def _strip_qualifiers(tree: exp.Query, table: exp.Table) -> None:
+    """`db.t.c` means `t.c` here, as `t` is the alias from now on."""
+    if table.db:
+        for column in tree.find_all(exp.Column):
+            if column.db and column.table.lower() == table.name.lower() and column.db.lower() == table.db.lower():
+                column.set("db", None)
+                column.set("catalog", None)
+
+
+def qualify_names(tree: exp.Query, sources: Mapping[str, Source]) -> exp.Query:
+    schema = MappingSchema({name: dict(source.columns) for name, source in sources.items()}, dialect=ViewSpark)
+    try:
+        qualified = qualify(tree, schema=schema, dialect=ViewSpark, quote_identifiers=False)
+    except SqlglotError as error:
+        raise Refusal(Reason("this query", f"its names could not be resolved: {error}")) from error
+    if not isinstance(qualified, exp.Query):
+        raise Refusal(Reason("this query", "its names could not be resolved"))
+    return qualified

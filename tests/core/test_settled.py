@@ -1,0 +1,132 @@
+"""What may come out in several ways comes out in one, which the definition allows."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from viewkeeper.algebra.identity import identity, is_comparable, why_no_identity
+from viewkeeper.algebra.orders import is_settled, without_ties
+from viewkeeper.algebra.relations import (
+    Aggregate,
+    Measure,
+    Ordering,
+    Project,
+    Scan,
+    ScanColumn,
+    Window,
+    WindowColumn,
+    names,
+)
+from viewkeeper.algebra.scalars import Column
+from viewkeeper.algebra.settled import in_order, settled, why_not_settled
+from viewkeeper.changes.weights import net, weighted
+from viewkeeper.sql.unparse import render, unparse
+from viewkeeper.testing.bags import TableStates, evaluate
+
+pytestmark = pytest.mark.core
+
+R = Scan("r", (ScanColumn("g", "g", "bigint"), ScanColumn("x", "x", "double"), ScanColumn("f", "f", "boolean")))
+ROWS = st.lists(
+    st.tuples(
+        st.sampled_from([1, 2, None]), st.sampled_from([1e20, 1.0, -1e20, 0.1, None]), st.sampled_from([True, False])
+    ),
+    max_size=8,
+)
+
+
+def grouped(*measures: Measure) -> Aggregate:
+    rel = settled(Aggregate(R, ("g",), measures))
+    assert isinstance(rel, Aggregate)
+    return rel
+
+
+@given(ROWS, st.randoms())
+def test_sums_do_not_depend_on_the_order_of_rows(rows: list[tuple[object, ...]], order: object) -> None:
+    rel = grouped(Measure("s", "sum", ("x",), "double"), Measure("m", "avg", ("x",), "double", where="f"))
+    mixed = list(rows)
+    order.shuffle(mixed)  # type: ignore[attr-defined]
+    first, second = (evaluate(rel, {"r": TableStates(names(R), Counter(), Counter(some))}) for some in (rows, mixed))
+    assert first == second
+
+
+def test_how_settled_measures_are_written() -> None:
+    text = unparse(grouped(Measure("s", "sum", ("x",), "double", where="f")))
+    assert "SUM(" in text and "OVER (PARTITION BY" in text and "MAX(" in text
+    assert "SORT_ARRAY(COLLECT_LIST(" in unparse(grouped(Measure("l", "collect_list", ("x",), "array<double>")))
+    assert "MIN(`r`.`x`)" in unparse(grouped(Measure("l", "first", ("x",), "double")))
+    plain = Measure("n", "count", ("x",), "bigint")
+    assert in_order(grouped(plain)) == Aggregate(R, ("g",), (plain,))
+
+
+def test_what_cannot_be_settled_says_why() -> None:
+    maps = Scan("r", (ScanColumn("m", "m", "map<string,int>"), ScanColumn("x", "x", "double")))
+    assert why_not_settled(Aggregate(maps, (), (Measure("l", "collect_list", ("m",), "array<map<string,int>>"),)))
+    assert why_not_settled(Aggregate(maps, (), (Measure("s", "sum", ("x",), "double", distinct=True),)))
+    assert why_not_settled(Aggregate(maps, (), (Measure("s", "sum", ("x",), "double"),))) is None
+
+
+def window(function: str, frame: str = "", ordered: bool = True) -> Window:
+    order = (Ordering("g"),) if ordered else ()
+    return Window(R, ("f",), order, (WindowColumn("w", function, (Column("x"),), "double", frame),))
+
+
+@given(ROWS, st.sampled_from(["LAST_VALUE", "FIRST_VALUE", "SUM"]), st.booleans())
+def test_windows_over_equal_rows_take_them_all_in(rows: list[tuple[object, ...]], function: str, ordered: bool) -> None:
+    """As the default frame says: up to the last row that is equal in the order."""
+    rel = without_ties(window(function, ordered=ordered))
+    tables = {"r": TableStates(names(R), Counter(), Counter(rows))}
+    found = evaluate(rel, tables)
+    assert names(rel) == names(window(function))
+    for row, _ in found.items():
+        peers = {other[3] for other in found if other[2] == row[2] and (not ordered or other[0] == row[0])}
+        assert len(peers) == 1, "equal rows have equal frames"
+    assert all(is_settled(c) for w in _windows(rel) for c in w.columns)
+
+
+def _windows(rel: object) -> list[Window]:
+    found = []
+    while not isinstance(rel, Scan):
+        if isinstance(rel, Window):
+            found.append(rel)
+        assert isinstance(rel, Window | Project)
+        rel = rel.input
+    return found
+
+
+def test_a_frame_by_distance_is_left_alone() -> None:
+    rel = window("SUM", "RANGE BETWEEN 3 PRECEDING AND CURRENT ROW")
+    assert without_ties(rel) == rel and not is_settled(rel.columns[0])
+
+
+@pytest.mark.parametrize(
+    ("type_", "text"),
+    [
+        ("bigint", "x"),
+        ("interval day to second", "x"),
+        (
+            "map<string,int>",
+            "SORT_ARRAY(TRANSFORM(MAP_ENTRIES(x), __vk_each_0 -> STRUCT(__vk_each_0.key, __vk_each_0.value)))",
+        ),
+        ("string collate UNICODE_CI", "(x COLLATE UTF8_BINARY)"),
+        ("variant", "IF(x IS NULL, NULL, STRUCT(TO_JSON(x), SCHEMA_OF_VARIANT(x)))"),
+        (
+            "struct<a:int,b:array<variant>>",
+            "IF(x IS NULL, NULL, STRUCT(x.`a`, TRANSFORM(x.`b`, __vk_each_1 -> IF(__vk_each_1 IS NULL, NULL, "
+            "STRUCT(TO_JSON(__vk_each_1), SCHEMA_OF_VARIANT(__vk_each_1))))))",
+        ),
+    ],
+)
+def test_identities(type_: str, text: str) -> None:
+    assert render(identity(Column("x"), type_), {"x": "x"}) == text
+    assert is_comparable(type_) == (text == "x")
+
+
+def test_rows_with_values_that_cannot_be_compared_are_netted_by_identity() -> None:
+    rows = Scan("r", (ScanColumn("m", "m", "map<string,int>"), ScanColumn("a", "a", "int")))
+    text = unparse(net(weighted(rows, 1)))
+    assert "ANY_VALUE(" in text and "SORT_ARRAY(TRANSFORM(MAP_ENTRIES(" in text
+    assert why_no_identity("geometry") and not why_no_identity("map<string,int>")

@@ -1,0 +1,121 @@
+"""Shapes that are kept as other operators than they are read: read right, and right after every change."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+import duckdb
+import pytest
+from duck import Connection, comparable, fetch, fill, make_tables, to_duckdb
+from fake_catalog import FakeCatalog
+from hypothesis import given, settings
+
+from viewkeeper.algebra.display import show
+from viewkeeper.algebra.pivots import without_pivots
+from viewkeeper.algebra.relations import Relation
+from viewkeeper.changes.propagate import change
+from viewkeeper.changes.weights import before
+from viewkeeper.sql.bind import Bound, bind
+from viewkeeper.sql.parse import parse_query
+from viewkeeper.sql.typing import with_types
+from viewkeeper.sql.unparse import unparse
+from viewkeeper.testing.bags import Bag, TableStates, evaluate, plus, signed
+from viewkeeper.testing.histories import SCHEMAS, History, histories
+
+pytestmark = pytest.mark.core
+
+ROWS: dict[str, Bag] = {
+    "r": Counter([(1, 1, "a"), (1, 1, "a"), (1, 2, "b"), (2, None, "a"), (None, 3, None), (3, 0, "")]),
+    "t": Counter(),
+    "u": Counter([(1, True), (2, False), (2, None), (None, True)]),
+}
+TABLES = {name: TableStates(tuple(c for c, _ in SCHEMAS[name]), rows, rows) for name, rows in ROWS.items()}
+
+# Those whose text DuckDB reads as Spark does.
+SAME = {
+    "pivot": "SELECT * FROM r PIVOT (sum(b) FOR s IN ('a' AS x, 'b' AS y))",
+    "pivot by a number": "SELECT * FROM r PIVOT (max(s) FOR a IN (1, 2))",
+    "pivot by nothing": "SELECT * FROM (SELECT b, s FROM r) PIVOT (max(b) FOR s IN ('a', 'z'))",
+    "pivot with several measures": "SELECT * FROM r PIVOT (sum(b) AS m, min(b) AS n FOR s IN ('a' AS x, 'b' AS y))",
+    "pivot of an expression": "SELECT p.a, p.z FROM r PIVOT (sum(b * 2 + 1) FOR s IN ('b' AS z)) AS p WHERE p.z > 0",
+    "pivot beside a constant": "SELECT * FROM (SELECT 'k' AS k, a, b, s FROM r) PIVOT (sum(b) FOR s IN ('a' AS x))",
+    "pivot of a join": "SELECT * FROM (SELECT r.b, r.s, f FROM r JOIN u ON r.a = u.`Order`) PIVOT (sum(b) FOR s IN ('a' AS x))",
+    "unpivot": "SELECT * FROM r UNPIVOT (v FOR n IN (a, b))",
+    "unpivot with nulls": "SELECT * FROM r UNPIVOT INCLUDE NULLS (v FOR n IN (a, b))",
+    "unpivot under names": "SELECT u.n, u.v FROM (SELECT a, b FROM r) UNPIVOT (v FOR n IN (a AS `One`, b AS `two`)) AS u",
+}  # fmt: skip
+SHAPES = {
+    **SAME,
+    "unpivot several": "SELECT * FROM (SELECT a, b, a + b AS c, s FROM r) UNPIVOT ((v, w) FOR n IN ((a, b) AS x, (b, c) AS y))",
+    "pivot by pairs": "SELECT * FROM (SELECT *, a > 1 AS f FROM r) PIVOT (sum(b) FOR (s, f) IN (('a', false) AS x, ('a', true) AS y))",
+    "pivot counts": "SELECT * FROM r PIVOT (count(*) AS m, count(b) AS n FOR s IN ('a' AS x, 'b' AS y))",
+    "pivot counts beside text": "SELECT * FROM (SELECT a, s, s AS w FROM r) PIVOT (count(*) AS m, max(w) AS n FOR s IN ('a' AS x, 'b' AS y))",
+    "pivot with filter": "SELECT * FROM r PIVOT (count(*) FILTER (WHERE b > 1) FOR s IN ('a' AS x, NULL AS y))",
+    "group of a pivot": "SELECT x, count(*) AS n FROM r PIVOT (sum(b) FOR s IN ('a' AS x)) GROUP BY x",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def duck() -> Iterator[Connection]:
+    with duckdb.connect(config={"threads": 1}) as connection:
+        make_tables(connection)
+        fill(connection, TABLES)
+        yield connection
+
+
+def read(duck: Connection, sql: str) -> Bound:
+    """The reading, its columns named as DuckDB names them."""
+    output = tuple(column[0] for column in duck.execute(to_duckdb(sql)).description)
+    result = bind(parse_query(sql), FakeCatalog(), output)
+    assert isinstance(result, Bound), str(result)
+    return result
+
+
+def kept(duck: Connection, bound: Bound) -> Relation:
+    """The relation with the types that DuckDB gives, which are Spark's but for their names."""
+
+    def ask(text: str) -> tuple[str, ...]:
+        described = duck.execute(f"DESCRIBE {to_duckdb(text)}").fetchall()
+        return tuple(_NAMES.get(row[1], re.sub(r"\s", "", row[1]).lower()) for row in described)
+
+    return without_pivots(with_types(bound.relation, ask))
+
+
+_NAMES = {"HUGEINT": "bigint", "INTEGER": "bigint", "VARCHAR": "string"}
+
+
+@pytest.mark.parametrize("sql", SAME.values(), ids=SAME.keys())
+def test_reads_what_is_written(duck: Connection, sql: str) -> None:
+    bound = read(duck, sql)
+    expected = fetch(duck, sql)
+    assert fetch(duck, unparse(bound.as_read)) == expected, unparse(bound.as_read)
+    assert comparable(evaluate(kept(duck, bound), TABLES)) == expected
+
+
+@pytest.mark.parametrize("sql", SHAPES.values(), ids=SHAPES.keys())
+@settings(max_examples=20)
+@given(history=histories(steps=1))
+def test_follows_every_change(duck: Connection, sql: str, history: History) -> None:
+    rel = kept(duck, read(duck, sql))
+    tables, changed = history.between(0, 1), history.changed(0, 1)
+    delta = change(rel, changed)
+    assert plus(evaluate(before(rel, changed), tables), signed(delta, tables)) == evaluate(rel, tables), show(delta)
+
+
+def rows(duck: Connection, shape: str) -> Bag:
+    return evaluate(kept(duck, read(duck, SHAPES[shape])), TABLES)
+
+
+def test_a_count_of_no_rows_in_pivot(duck: Connection) -> None:
+    """NULL where all measures are numbers and no row has the value; 0 beside others, as in Spark."""
+    numbers = Counter([(1, 2, 2, 1, 1), (2, 1, 0, None, None), (None, *[None] * 4), (3, *[None] * 4)])
+    assert rows(duck, "pivot counts") == numbers
+    beside_text = Counter([(1, 2, "a", 1, "b"), (2, 1, "a", 0, None), (None, 0, None, 0, None), (3, 0, None, 0, None)])
+    assert rows(duck, "pivot counts beside text") == beside_text
+    assert rows(duck, "pivot with filter") == Counter([(1, 0, None), (2, 0, None), (None, None, 1), (3, None, None)])
+
+
+def test_pivot_by_pairs(duck: Connection) -> None:
+    assert rows(duck, "pivot by pairs") == Counter([(1, 2, None), (2, None, None), (None, None, None), (3, None, None)])
