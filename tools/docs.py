@@ -30,6 +30,7 @@ from viewkeeper.algebra.aggregates import (
     why_not_additive,
 )
 from viewkeeper.algebra.display import show, show_condition
+from viewkeeper.algebra.keys import NOTHING, Declared, ForeignKey
 from viewkeeper.algebra.node import walk
 from viewkeeper.algebra.orders import without_ties
 from viewkeeper.algebra.pivots import without_pivots
@@ -536,6 +537,7 @@ class Example:
     rule: Callable[..., object]
     changed: Mapping[str, ChangeKind] = field(default_factory=lambda: {"sales": "any"})
     without_feed: bool = False
+    declared: Declared = NOTHING
 
     @property
     def relation(self) -> Relation:
@@ -549,7 +551,7 @@ class Example:
 
     @property
     def maintenance(self) -> Maintenance:
-        return maintenance(self.form.kept, self.changed)
+        return maintenance(self.form.kept, self.changed, self.declared)
 
     @property
     def leaves(self) -> PinnedLeaves:
@@ -582,6 +584,20 @@ EXAMPLES = {
         ("id", "price", "city"),
         propagate._inner,
         changed={"sales": "any", "stores": "any"},
+    ),
+    "referring": Example(
+        "SELECT s.id, s.price, t.city\nFROM sales s JOIN stores t ON s.store = t.id",
+        ("id", "price", "city"),
+        propagate._inner_to_parent,
+        changed={"sales": "any", "stores": "apart"},
+        declared=Declared(
+            {"stores": frozenset({frozenset({"id"})})}, (ForeignKey("sales", ("store",), "stores", ("id",)),)
+        ),
+    ),
+    "referring-outer": Example(
+        "SELECT s.id, s.price, t.city\nFROM sales s LEFT JOIN stores t ON s.store = t.id",
+        ("id", "price", "city"),
+        propagate._to_parent,
     ),
     "outer": Example(
         "SELECT s.id, s.price, t.city\nFROM sales s LEFT JOIN stores t ON s.store = t.id",
@@ -935,6 +951,8 @@ PICTURES: dict[str, Callable[[], str]] = {
     "search": lambda: fenced("text", "\n".join(map(str, best_one_way(figure_6()).strategy))),
 }
 
+KEYED = MergeBag((Field("id", "bigint"), Field("price", "decimal(10,2)")), ("id",))
+
 BLOCKS: dict[str, Callable[[], str]] = {
     "support": support,
     "reasons": reasons,
@@ -945,6 +963,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "install-append": lambda: installed("filter", "append"),
     "install-rewrite": lambda: installed("filter", "rewrite"),
     "install-merge": lambda: installed("filter", "merge"),
+    "install-merge-keyed": lambda: _sql(install.merge_keyed("__vk_v", KEYED)),
     "install-merge-groups": lambda: installed("aggregate", "merge"),
     "install-top": lambda: installed("top", "rewrite"),
     "install-rewrite-groups": lambda: installed("distinct", "rewrite"),

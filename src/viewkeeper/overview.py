@@ -24,6 +24,7 @@ from viewkeeper.settings import Settings
 from viewkeeper.sql.clock import clock_functions
 from viewkeeper.sql.unparse import unparse
 from viewkeeper.store.changes import Feed, Files, SourceChange, Unchanged, Unreadable
+from viewkeeper.store.declared import Declarations, declarations
 from viewkeeper.store.leaves import Pin, PinnedLeaves
 from viewkeeper.store.registry import Registry
 from viewkeeper.store.views import Covers, View, refreshes, standing
@@ -191,6 +192,8 @@ def explain(view: View, registry: Registry, settings: Settings, *, kept: bool = 
         sections["Algebra"] = show(view.definition)
         sections["Kept as"] = kept_text(view)
         sections["Readers see"] = unparse(public_relation(view))
+    if keys := _keys_text(view, registry):
+        sections["Declared keys"] = keys
     if view.definition is not None and view.reason is None:
         sections.update(_change_sections(view, registry))
     if kept:
@@ -220,13 +223,28 @@ def kept_text(view: View) -> str:
             assert_never(form.kept)
 
 
+def declared_keys(view: View, registry: Registry) -> Declarations:
+    """What the view's base tables declare now, and what of it is not relied on."""
+    tables = registry.tables
+    metadata = {t: tables.log(t).snapshot().metadata for t in view.base_tables if tables.has_delta(t)}
+    return declarations(metadata, tables.canonical, tables.has_delta)
+
+
+def _keys_text(view: View, registry: Registry) -> str:
+    found = declared_keys(view, registry)
+    keys = [f"{t} ({', '.join(sorted(k))})" for t, known in found.declared.keys.items() for k in known]
+    not_relied_on = [f"not relied on: {problem}" for problem in found.problems]
+    return "\n".join([*sorted(keys), *map(str, found.declared.references), *not_relied_on])
+
+
 def _change_sections(view: View, registry: Registry) -> dict[str, str]:
     """The change of the view if every source had changed, between the covered and the current versions."""
     kept = maintained(view)
     assert kept is not None and view.definition is not None
     tables = {n.table for n in walk(view.definition) if isinstance(n, Scan)}
     clock = {CLOCK} if clock_functions(view.query) else set()
-    change = maintenance(kept, dict.fromkeys(tables | clock, "any"))
+    declared = declared_keys(view, registry).declared
+    change = maintenance(kept, dict.fromkeys(tables | clock, "any"), declared)
     notes = "\n".join(map(str, change.reasons))
     return {
         "Rows that matter": _relevance_text(view),
@@ -273,7 +291,9 @@ def _example_pin(view: View, table: str, registry: Registry) -> Pin:
 
 def _now(view: View, registry: Registry, settings: Settings) -> str:
     try:
-        seen = look(view, registry, Versions(registry))
+        versions = Versions(registry)
+        versions.pin(view.base_tables)
+        seen = look(view, registry, versions)
     except ViewkeeperError as error:
         return str(error)
     step = plan_view(seen.situation, settings)

@@ -103,7 +103,7 @@ def _changes(view: View, seen: Look, step: Step) -> Sections:
         return {"Not incremental": str(view.reason)}
     pending = isinstance(step, Maintain)
     changed = seen.situation.changed if pending else _everything(kept)
-    change = maintenance(kept, changed)
+    change = maintenance(kept, changed, seen.situation.declared)
     which = "of what is pending now" if pending else "if every source changed"
     sections = {
         f"Rules ({which})": "\n".join(_rule_text(applied) for applied in applied_rules(kept, changed)),
@@ -188,7 +188,7 @@ def _sql(seen: Look, step: Step, registry: Registry) -> Sections:
             kept = maintained(view)
             if kept is None or view.reason is not None:
                 return nothing
-            change = maintenance(kept, _everything(kept))
+            change = maintenance(kept, _everything(kept), seen.situation.declared)
             return {**nothing, "SQL of the change (if every source changed)": change_sql(change, view, registry)}
         case _:
             assert_never(step)

@@ -176,7 +176,7 @@ class Warehouse:
                 hint="CREATE OR REPLACE MATERIALIZED VIEW … CASCADE AS … replaces it and builds those again",
             )
         view = self._define(statement)
-        notes = self._policy_warnings(view)
+        notes = self._policy_warnings(view) + self._key_warnings(view)
         content = self._fill(view, existing)
         for dependent in dependents:
             if dependent.name not in leave:
@@ -352,9 +352,8 @@ class Warehouse:
         """All base tables pinned at once, before anything is refreshed."""
         versions = Versions(self.registry)
         own = {v.backing for v in views}
-        for table in {t for v in views for t in v.tables} - own:
-            if self.tables.has_delta(table):
-                versions.of(table)
+        tables = {t for v in views for t in v.tables} - own
+        versions.pin([t for t in tables if self.tables.has_delta(t)])
         return versions
 
     def _define(self, statement: CreateView) -> View:
@@ -393,6 +392,13 @@ class Warehouse:
         message = f"{view.name} will be recomputed at each refresh: {view.reason}"
         warnings.warn(message, stacklevel=3)
         return (message,)
+
+    def _key_warnings(self, view: View) -> tuple[str, ...]:
+        problems = overview.declared_keys(view, self.registry).problems
+        messages = tuple(f"{view.name} does not rely on a declared key. {problem}" for problem in problems)
+        for message in messages:
+            warnings.warn(message, stacklevel=3)
+        return messages
 
     def _check_name(self, name: str, existing: View | None, statement: CreateView) -> None:
         if existing is not None and not statement.or_replace:

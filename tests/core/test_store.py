@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
+from viewkeeper.algebra.keys import ForeignKey
 from viewkeeper.algebra.relations import ScanColumn
 from viewkeeper.errors import SourceError, StorageError
+from viewkeeper.runtime.look import Versions
 from viewkeeper.store.changes import Feed, Files, Unchanged, Unreadable, changes_between
+from viewkeeper.store.declared import Declarations, declarations, relied_on
 from viewkeeper.store.leaves import Pin, PinnedLeaves
-from viewkeeper.store.log import FileLog
+from viewkeeper.store.log import FileLog, TableLog
 from viewkeeper.store.names import backing_name, canonical, split
+from viewkeeper.store.registry import Registry
 from viewkeeper.store.tables import FolderTables
 from viewkeeper.store.views import COVERS_PROPERTY, Covered, RefreshNote, refreshes, standing, transaction_id
 
@@ -177,6 +183,108 @@ def test_without_a_feed_every_touched_file_counts(tmp_path: Path) -> None:
     assert "VERSION AS OF 4" in read and "VERSION AS OF 1" in read and "'old name'" in read
     only_gone = PinnedLeaves({"t": Pin(1, 4, Files((), ("keep",), False, 1))}).changes("t", ())
     assert "IN ()" not in only_gone and "UNION" not in only_gone
+
+
+def test_without_a_feed_compacted_rows_did_not_come(tmp_path: Path) -> None:
+    """Rows only came, but the compaction's file holds older ones as well."""
+    table = HandMade(tmp_path / "t", feed=False)
+    table.commit(add("old", 3))
+    table.commit(add("new", 1))
+    assert changes_between(table.log, "table-1", 1, 2, frozenset({"k"})) == Files(("new",), (), True, 1)
+    table.commit(
+        remove("old", data=False), remove("new", data=False), add("packed", 4, data=False), operation="OPTIMIZE"
+    )
+    found = changes_between(table.log, "table-1", 1, 3, frozenset({"k"}))
+    assert found == Files(("new", "packed"), ("new", "old"), False, found.rows)
+
+
+# Declared keys
+
+
+def declared(tmp_path: Path, **properties: str) -> Declarations:
+    """What a table of lines with these properties declares, beside orders with the key k."""
+    lines = HandMade(tmp_path / "lines", columns=("k", "x"))
+    lines.commit(lines.metadata(True, ("k", "x"), **{n.replace("_", "."): p for n, p in properties.items()}))
+    orders = HandMade(tmp_path / "orders", columns=("k", "x"))
+    orders.commit(orders.metadata(True, ("k", "x"), **{"viewkeeper.primaryKey": "K"}))
+    metadata = {name: t.log.snapshot().metadata for name, t in (("lines", lines), ("orders", orders))}
+    return declarations(metadata, FolderTables(tmp_path).canonical, exists=lambda name: name in metadata)
+
+
+def test_declared_keys(tmp_path: Path) -> None:
+    found = declared(
+        tmp_path, viewkeeper_unique_both="k, `X`", viewkeeper_foreignKey_order="( X ) references ORDERS(k)"
+    )
+    assert found.problems == ()
+    assert found.declared.keys == {"lines": frozenset({frozenset("kx")}), "orders": frozenset({frozenset("k")})}
+    assert found.declared.references == (ForeignKey("lines", ("x",), "orders", ("k",)),)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("x -> orders.k", "cannot be read: 'x -> orders.k'; write it as '(column, …) REFERENCES table (column, …)'"),
+        ("(y) REFERENCES orders (k)", "there is no column y"),
+        ("(x, k) REFERENCES orders (k)", "2 columns refer to 1"),
+        ("(x) REFERENCES orders (y)", "orders has no column y"),
+        ("(x) REFERENCES orders (x)", "orders declares no such key; set its viewkeeper.primaryKey = 'x' if it is one"),
+        ("(x) REFERENCES bills (k)", "there is no Delta table bills"),
+    ],
+)
+def test_foreign_keys_that_cannot_be_relied_on(tmp_path: Path, text: str, why: str) -> None:
+    found = declared(tmp_path, viewkeeper_foreignKey_order=text)
+    assert found.declared.references == ()
+    (problem,) = found.problems
+    assert why in str(problem)
+
+
+def test_keys_that_cannot_be_relied_on(tmp_path: Path) -> None:
+    found = declared(tmp_path, viewkeeper_primaryKey="k, id")
+    assert "lines" not in found.declared.keys
+    assert [str(p) for p in found.problems] == [
+        "viewkeeper.primaryKey of lines: there is no column id; set it to the columns of the key, as 'a, b'"
+    ]
+
+
+def test_what_is_declared_since_is_not_relied_on(tmp_path: Path) -> None:
+    """Before that the table may have held anything. What is withdrawn is not relied on at once."""
+    table = HandMade(tmp_path / "t")
+    table.commit(add("a"))
+    key = {"viewkeeper.primaryKey": "k"}
+    declared_at = table.commit(table.metadata(True, ("k", "x"), **key))
+    table.commit(add("b"))
+
+    def relied(version: int) -> Mapping[str, str]:
+        return relied_on(table.log, version, table.log.snapshot().metadata).properties
+
+    assert "viewkeeper.primaryKey" not in relied(declared_at - 1)
+    assert "viewkeeper.primaryKey" in relied(declared_at)
+    table.commit(table.metadata(True, ("k", "x")))
+    assert "viewkeeper.primaryKey" not in relied(declared_at)
+
+
+def test_versions_of_one_moment(tmp_path: Path) -> None:
+    """A table that is written to between two looks is looked at again."""
+    tables = FolderTables(tmp_path)
+    one, two = HandMade(tmp_path / "one"), HandMade(tmp_path / "two")
+    writes = iter([True, False, False, False, False])
+
+    class Busy(FolderTables):
+        def log(self, name: str) -> TableLog:
+            if name == "two" and next(writes):
+                one.commit(add("a"))
+                two.commit(add("b"))
+            return tables.log(name)
+
+    versions = Versions(Registry(Busy(tmp_path)))
+    versions.pin(["one", "two"])
+    assert versions.pinned == {"one": 1, "two": 1}
+    assert versions.at_once == {"one", "two"}
+    writes = itertools.repeat(True)
+    versions = Versions(Registry(Busy(tmp_path)))
+    versions.pin(["one", "two"])
+    assert versions.pinned.keys() == {"one", "two"}
+    assert versions.at_once == frozenset()
 
 
 def test_coverage_is_that_of_the_last_refresh_with_data(tmp_path: Path) -> None:

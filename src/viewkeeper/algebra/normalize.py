@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import assert_never
 
+from viewkeeper.algebra.clock import reads_clock
 from viewkeeper.algebra.node import walk
 from viewkeeper.algebra.relations import (
     Aggregate,
@@ -30,7 +31,17 @@ from viewkeeper.algebra.relations import (
     pass_through,
     with_inputs,
 )
-from viewkeeper.algebra.scalars import Column, Outer, columns, subqueries, substitute
+from viewkeeper.algebra.scalars import (
+    TRUE,
+    Column,
+    Outer,
+    Scalar,
+    columns,
+    conjunction,
+    conjuncts,
+    subqueries,
+    substitute,
+)
 
 
 def prune(rel: Relation, needed: frozenset[str] | None = None) -> Relation:
@@ -110,6 +121,34 @@ def _renames(items: tuple[Item, ...]) -> bool:
 def _nested(items: tuple[Item, ...]) -> bool:
     """Whether a subquery may refer to a column of this row by name."""
     return any(subqueries(i.value) for i in items)
+
+
+def into_joins(rel: Relation) -> Relation:
+    """σ_p(L ⋈_c R) = L ⋈_{c ∧ p} R, with every condition at the lowest inner join that has its columns.
+
+    What looks at the clock stays in its filter.
+    """
+    below = with_inputs(rel, tuple(into_joins(i) for i in inputs(rel)))
+    match below:
+        case Filter(Join(kind="inner") as join, predicate):
+            waits = [term for term in conjuncts(predicate) if reads_clock(term)]
+            joined = _join_on(join, [term for term in conjuncts(predicate) if term not in waits])
+            return Filter(joined, conjunction(waits)) if waits else joined
+        case Join(left, right, "inner", condition):
+            return _join_on(Join(left, right, "inner", TRUE), conjuncts(condition))
+        case _:
+            return below
+
+
+def _join_on(join: Join, conditions: list[Scalar]) -> Join:
+    here = [c for c in (*conjuncts(join.condition), *conditions) if c != TRUE]
+    sides = []
+    for side in (join.left, join.right):
+        inner = isinstance(side, Join) and side.kind == "inner"
+        own = [c for c in here if inner and columns(c) and columns(c) <= set(names(side))]
+        here = [c for c in here if c not in own]
+        sides.append(_join_on(side, own) if isinstance(side, Join) and own else side)
+    return Join(sides[0], sides[1], "inner", conjunction(here))
 
 
 def drop_empty(rel: Relation) -> Relation:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import assert_never
 
 from viewkeeper.algebra.clock import CLOCK, moved_bounds, reads_clock
-from viewkeeper.algebra.normalize import drop_empty
+from viewkeeper.algebra.keys import NOTHING, Declared, referred
+from viewkeeper.algebra.normalize import drop_empty, into_joins
 from viewkeeper.algebra.relations import (
     WEIGHT,
     WEIGHT_FIELD,
@@ -38,16 +39,28 @@ from viewkeeper.algebra.relations import (
 from viewkeeper.algebra.scalars import NULL, Cast, Column, Scalar, call
 from viewkeeper.algebra.types import BIGINT
 from viewkeeper.changes.groups import affected_keys, restrict
-from viewkeeper.changes.weights import Changed, before, net, weighted
+from viewkeeper.changes.references import keep_partners, row_by_row
+from viewkeeper.changes.weights import (
+    Changed,
+    Known,
+    before,
+    negative,
+    net,
+    only_appends,
+    positive,
+    product,
+    weighted,
+)
 from viewkeeper.errors import InternalError
 
 
-def change(rel: Relation, changed: Changed) -> Relation:
-    """δ(rel), with every part that is empty by construction gone."""
-    return drop_empty(_change(rel, changed))
+def change(rel: Relation, changed: Changed, declared: Declared = NOTHING) -> Relation:
+    """δ(rel), with every part that is empty by construction gone; what is declared makes more parts empty."""
+    known = Known(changed, declared)
+    return drop_empty(_change(into_joins(rel) if declared.references else rel, known))
 
 
-def _change(rel: Relation, changed: Changed) -> Relation:
+def _change(rel: Relation, changed: Known) -> Relation:
     match rel:
         case Scan():
             return _scan(rel, changed)
@@ -75,7 +88,7 @@ def _change(rel: Relation, changed: Changed) -> Relation:
             assert_never(rel)
 
 
-def _scan(rel: Scan, changed: Changed) -> Relation:
+def _scan(rel: Scan, changed: Known) -> Relation:
     """δR, netted on the columns the view reads, so that updates of other columns vanish."""
     kind = changed.get(rel.table)
     if kind is None:
@@ -84,7 +97,7 @@ def _scan(rel: Scan, changed: Changed) -> Relation:
     return changes if kind == "appended" else net(changes)
 
 
-def _filter(rel: Filter, changed: Changed) -> Relation:
+def _filter(rel: Filter, changed: Known) -> Relation:
     """δ(σ_p E) = σ_p δE; where p looks at the clock + σ_{p ∧ ¬p_old} E_old − σ_{p_old ∧ ¬p} E_old"""
     own = Filter(_change(rel.input, changed), rel.predicate)
     if CLOCK not in changed or not reads_clock(rel.predicate):
@@ -94,33 +107,77 @@ def _filter(rel: Filter, changed: Changed) -> Relation:
     return Union((own, weighted(Filter(was, entered), 1), weighted(Filter(was, left), -1)))
 
 
-def _project(rel: Project, changed: Changed) -> Relation:
+def _project(rel: Project, changed: Known) -> Relation:
     """δ(π_A E) = π_{A,weight} δE"""
     return Project(_change(rel.input, changed), (*rel.items, *pass_through((WEIGHT_FIELD,))))
 
 
-def _join(rel: Join, changed: Changed) -> Relation:
+def _join(rel: Join, changed: Known) -> Relation:
     """One rule per kind; nested inner joins give one term per changed table."""
     columns = pass_through((*rel.schema, WEIGHT_FIELD))
-    match rel.kind:
-        case "inner":
-            terms = _inner(rel, changed)
-        case "semi":
-            terms = (_own(rel, changed), _flips(rel.left, rel.right, rel.condition, changed))
-        case "anti":
-            terms = (_own(rel, changed), _negated(_flips(rel.left, rel.right, rel.condition, changed)))
-        case "left":
-            terms = _left(rel, changed)
-        case "full":
-            # L ⟗ R = (L ⟕ R) ⊎ pad(R ▷ L)
-            alone = _change(Join(rel.right, rel.left, "anti", rel.condition), changed)
-            terms = (*_left(rel, changed), _padded(alone, rel.schema))
-        case _:
-            assert_never(rel.kind)
+    terms = _by_reference(rel, changed) or _by_kind(rel, changed)
     return Union(tuple(Project(term, columns) for term in terms))
 
 
-def _inner(rel: Join, changed: Changed) -> tuple[Relation, ...]:
+def _by_kind(rel: Join, changed: Known) -> tuple[Relation, ...]:
+    match rel.kind:
+        case "inner":
+            return _inner(rel, changed)
+        case "semi":
+            return (_own(rel, changed), _flips(rel.left, rel.right, rel.condition, changed))
+        case "anti":
+            return (_own(rel, changed), _negated(_flips(rel.left, rel.right, rel.condition, changed)))
+        case "left":
+            return _left(rel, changed)
+        case "full":
+            # L ⟗ R = (L ⟕ R) ⊎ pad(R ▷ L)
+            alone = _change(Join(rel.right, rel.left, "anti", rel.condition), changed)
+            return (*_left(rel, changed), _padded(alone, rel.schema))
+        case _:
+            assert_never(rel.kind)
+
+
+def _by_reference(rel: Join, changed: Known) -> tuple[Relation, ...] | None:
+    """The terms where one side refers to the other by a foreign key; None where none helps."""
+    sides = [(rel.left, rel.right), (rel.right, rel.left)] if rel.kind == "inner" else [(rel.left, rel.right)]
+    for child, parent in sides:
+        references = referred(child, parent, rel.condition, changed.declared) if rel.kind != "full" else ()
+        if references and keep_partners(_change(parent, changed), references, changed):
+            refer = _inner_to_parent if rel.kind == "inner" else _to_parent
+            return refer(Join(child, parent, rel.kind, rel.condition), changed)
+    return None
+
+
+def _inner_to_parent(rel: Join, changed: Known) -> tuple[Relation, ...]:
+    """δ(L ⋈ O) = δL ⋈ O_old + δ⁺L ⋈ δO, where rows of L that stay keep their partners.
+
+    δL ⋈ O_new, where moreover no row of L went.
+    """
+    own = _net_change(rel.left, changed)
+    if only_appends(rel.left, changed):
+        return (Join(own, rel.right, "inner", rel.condition),)
+    return (
+        Join(own, before(rel.right, changed), "inner", rel.condition),
+        product(positive(own), _change(rel.right, changed), rel.condition),
+    )
+
+
+def _to_parent(rel: Join, changed: Known) -> tuple[Relation, ...]:
+    """δ(L ∘ O) = δ⁺L ∘ O_new + δ⁻L ∘ O_old, ∘ one of ⟕ ⋉ ▷, where rows of L that stay keep their partners."""
+    own = _net_change(rel.left, changed)
+    came = Join(positive(own), rel.right, rel.kind, rel.condition)
+    if only_appends(rel.left, changed):
+        return (came,)
+    return (came, Join(negative(own), before(rel.right, changed), rel.kind, rel.condition))
+
+
+def _net_change(rel: Relation, changed: Known) -> Relation:
+    """δE of which the rows that come are all in E_new, and the rows that go in E_old."""
+    own = _change(rel, changed)
+    return own if only_appends(rel, changed) or row_by_row(rel) else net(own)
+
+
+def _inner(rel: Join, changed: Known) -> tuple[Relation, ...]:
     """δ(L ⋈ R) = δL ⋈ R_old + L_new ⋈ δR"""
     return (
         Join(_change(rel.left, changed), before(rel.right, changed), "inner", rel.condition),
@@ -128,12 +185,12 @@ def _inner(rel: Join, changed: Changed) -> tuple[Relation, ...]:
     )
 
 
-def _own(rel: Join, changed: Changed) -> Relation:
+def _own(rel: Join, changed: Known) -> Relation:
     """δL ⋉ R_new, δL ▷ R_new or δL ⟕ R_new: what the left rows that came and went bring along."""
     return Join(_change(rel.left, changed), rel.right, rel.kind, rel.condition)
 
 
-def _flips(left: Relation, right: Relation, condition: Scalar, changed: Changed) -> Relation:
+def _flips(left: Relation, right: Relation, condition: Scalar, changed: Known) -> Relation:
     """The rows of L_old that found or lost their last match: C ⋉ R_new − C ⋉ R_old, C = L_old ⋉ δR.
 
     On any condition: the key is the left row itself, and only rows that meet a changed right row are looked at.
@@ -144,7 +201,7 @@ def _flips(left: Relation, right: Relation, condition: Scalar, changed: Changed)
     return net(Union((weighted(now, 1), weighted(then, -1))))
 
 
-def _left(rel: Join, changed: Changed) -> tuple[Relation, ...]:
+def _left(rel: Join, changed: Known) -> tuple[Relation, ...]:
     """δ(L ⟕ R) = δL ⟕ R_new + L_old ⋈ δR − pad(flips of L_old)"""
     outer = Join(rel.left, rel.right, "left", rel.condition)
     met = Join(before(rel.left, changed), _change(rel.right, changed), "inner", rel.condition)
@@ -164,34 +221,34 @@ def _padded(change_: Relation, schema: Schema) -> Relation:
     return Project(change_, (*items, *pass_through((WEIGHT_FIELD,))))
 
 
-def _union(rel: Union, changed: Changed) -> Relation:
+def _union(rel: Union, changed: Known) -> Relation:
     """δ(E ⊎ F) = δE ⊎ δF"""
     columns = pass_through((*rel.schema, WEIGHT_FIELD))
     return Union(tuple(Project(_change(i, changed), columns) for i in rel.inputs))
 
 
-def _generate(rel: Generate, changed: Changed) -> Relation:
+def _generate(rel: Generate, changed: Known) -> Relation:
     """δ(gen E) = gen δE: a row that comes or goes brings or takes all its rows"""
     made = Generate(_change(rel.input, changed), rel.generator, rel.fields, rel.outer)
     return Project(made, pass_through((*rel.schema, WEIGHT_FIELD)))
 
 
-def _aggregate(rel: Aggregate, changed: Changed) -> Relation:
+def _aggregate(rel: Aggregate, changed: Known) -> Relation:
     """δ(γ_G E) = γ_G(E_new ⋉ T) − γ_G(E_old ⋉ T), T = the groups that δE touches.   [affected keys]"""
     return _by_key(rel, rel.group_by, changed)
 
 
-def _window(rel: Window, changed: Changed) -> Relation:
+def _window(rel: Window, changed: Known) -> Relation:
     """δ(ω_P E) = ω_P(E_new ⋉ T) − ω_P(E_old ⋉ T), T = the partitions that δE touches.   [affected keys]"""
     return _by_key(rel, rel.partition_by, changed)
 
 
-def _top(rel: Top, changed: Changed) -> Relation:
+def _top(rel: Top, changed: Known) -> Relation:
     """δ(top E) = top E_new − top E_old: there is only one key, which any change touches"""
     return _by_key(rel, (), changed)
 
 
-def _by_key(rel: Aggregate | Window | Top, key: tuple[str, ...], changed: Changed) -> Relation:
+def _by_key(rel: Aggregate | Window | Top, key: tuple[str, ...], changed: Known) -> Relation:
     """Op(E_new ⋉ T) − Op(E_old ⋉ T) for an operator whose result is made key by key."""
     below = drop_empty(_change(rel.input, changed))
     if is_empty(below):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import assert_never
 
-from viewkeeper.algebra.clock import CLOCK
+from viewkeeper.algebra.identity import is_comparable
+from viewkeeper.algebra.keys import NOTHING, Declared, keys
 from viewkeeper.algebra.node import walk
 from viewkeeper.algebra.normalize import drop_empty, prune
 from viewkeeper.algebra.reasons import Reason
@@ -22,17 +23,16 @@ from viewkeeper.algebra.relations import (
     Relation,
     Scan,
     Schema,
-    Top,
-    Window,
     is_empty,
     pass_through,
 )
-from viewkeeper.algebra.scalars import NULL, ZERO, Cast, Clock, Column, Scalar, call
+from viewkeeper.algebra.scalars import NULL, ZERO, Cast, Column, Scalar, call
 from viewkeeper.algebra.types import BIGINT, INTEGRAL, decimal, decimal_parts
 from viewkeeper.changes.groups import affected_keys, restrict
 from viewkeeper.changes.propagate import change
+from viewkeeper.changes.references import Question, questions
 from viewkeeper.changes.stored import COUNT, Kept, KeptBag, KeptGroups, KeptTop, StateColumn
-from viewkeeper.changes.weights import Changed, net
+from viewkeeper.changes.weights import Changed, net, only_appends
 
 OLD, CHANGE = "old.", "change."
 
@@ -54,9 +54,13 @@ class MergeGroups:
 
 @dataclass(frozen=True)
 class MergeBag:
-    """Rows of positive weight come, rows of negative weight go, each as often as its weight says."""
+    """Rows of positive weight come, rows of negative weight go, each as often as its weight says.
+
+    If there is a `key`, no two rows of the view have the same values in it.
+    """
 
     columns: Schema
+    key: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -79,40 +83,73 @@ Merge = MergeGroups | MergeBag | MergeTop
 
 @dataclass(frozen=True)
 class Maintenance:
-    """A view's change as algebra, how to merge it, and why it is computed in this way."""
+    """A view's change as algebra, how to merge it, and why it is computed in this way.
+
+    The answers to `questions` may make another change possible that reads less.
+    """
 
     change: Relation
     merge: Merge
     insert_only: bool
     reasons: tuple[Reason, ...] = ()
+    questions: tuple[Question, ...] = ()
 
     @property
     def nothing(self) -> bool:
         return is_empty(self.change)
 
 
-def maintenance(kept: Kept, changed: Changed) -> Maintenance:
-    """How the kept form of a view follows these changes of its tables."""
+def maintenance(kept: Kept, changed: Changed, declared: Declared = NOTHING) -> Maintenance:
+    """How the kept form of a view follows these changes of its tables, by what is declared of them."""
+    found = _maintenance(kept, changed, declared)
+    if not declared.references:
+        return found
+    undeclared = _maintenance(kept, changed, NOTHING)
+    spared = _tables(undeclared.change) - _tables(found.change)
+    reasons = tuple(
+        Reason(r.child, f"only its changes are read: {r}") for r in declared.references if r.child in spared
+    )
+    asked = questions(kept.content, changed, declared)
+    answered = _maintenance(kept, {**changed, **{q.table: "apart" for q in asked}}, declared)
+    reads_less = bool(_tables(found.change) - _tables(answered.change))
+    return replace(found, reasons=found.reasons + reasons, questions=asked if reads_less else ())
+
+
+def _tables(rel: Relation) -> set[str]:
+    """The tables of which a state is read."""
+    return {n.table for n in walk(rel) if isinstance(n, Scan)}
+
+
+def _maintenance(kept: Kept, changed: Changed, declared: Declared) -> Maintenance:
     match kept:
         case KeptBag(content):
-            return _bag(content, changed)
+            return _bag(content, changed, declared)
         case KeptGroups():
-            return _groups(kept, changed)
+            return _groups(kept, changed, declared)
         case KeptTop(input, order_by, wanted):
-            rows = prune(drop_empty(net(change(input, changed))))
+            rows = prune(drop_empty(net(change(input, changed, declared))))
             return Maintenance(rows, MergeTop(input.schema, order_by, wanted, kept.room), insert_only=False)
         case _:
             assert_never(kept)
 
 
-def _bag(content: Relation, changed: Changed) -> Maintenance:
-    rows = prune(drop_empty(net(change(content, changed))))
-    return Maintenance(rows, MergeBag(content.schema), insert_only=_only_appends(content, changed))
+def _bag(content: Relation, changed: Changed, declared: Declared) -> Maintenance:
+    rows = prune(drop_empty(net(change(content, changed, declared))))
+    merge = MergeBag(content.schema, _key(content, declared))
+    return Maintenance(rows, merge, insert_only=only_appends(content, changed))
 
 
-def _groups(kept: KeptGroups, changed: Changed) -> Maintenance:
+def _key(content: Relation, declared: Declared) -> tuple[str, ...]:
+    """The shortest key whose values can be compared as they are; none if there is no such key."""
+    comparable = {f.name for f in content.schema if is_comparable(f.type)}
+    found = (key for key in keys(content, declared) if key <= comparable)
+    shortest = min(found, key=lambda key: (len(key), sorted(key)), default=frozenset[str]())
+    return tuple(f.name for f in content.schema if f.name in shortest)
+
+
+def _groups(kept: KeptGroups, changed: Changed, declared: Declared) -> Maintenance:
     fresh = fresh_states(kept, changed)
-    below = change(kept.input, changed)
+    below = change(kept.input, changed, declared)
     if is_empty(below):
         return Maintenance(below, _merge_added(kept), insert_only=True)
     if fresh:
@@ -123,20 +160,8 @@ def _groups(kept: KeptGroups, changed: Changed) -> Maintenance:
 
 def fresh_states(kept: KeptGroups, changed: Changed) -> list[StateColumn]:
     """The states that such changes cannot be added to, so that the touched groups are computed afresh."""
-    appended = _only_appends(kept.input, changed)
+    appended = only_appends(kept.input, changed)
     return [s for s in kept.states if s.why_fresh and not (appended and s.merge in ("least", "greatest"))]
-
-
-def _only_appends(rel: Relation, changed: Changed) -> bool:
-    """Whether the change can hold no row of negative weight: rows only came, and none was replaced."""
-    nodes = list(walk(rel))
-    tables = {n.table for n in nodes if isinstance(n, Scan)}
-    replaced = any(
-        isinstance(n, Aggregate | Window | Top) or (isinstance(n, Join) and n.kind not in ("inner", "semi"))
-        for n in nodes
-    )
-    waits = CLOCK in changed and any(isinstance(n, Clock) for n in nodes)
-    return not replaced and not waits and all(changed[t] == "appended" for t in tables if t in changed)
 
 
 # Additive states: □V = γ_G of the signed contributions

@@ -2,33 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Literal as OneOf
 
 from viewkeeper.algebra.clock import CLOCK, earlier
 from viewkeeper.algebra.identity import identity, is_comparable
+from viewkeeper.algebra.keys import NOTHING, Declared
+from viewkeeper.algebra.node import walk
 from viewkeeper.algebra.relations import (
     WEIGHT,
     WEIGHT_FIELD,
     Aggregate,
     Filter,
     Item,
+    Join,
     Measure,
     Project,
     Relation,
     Scan,
+    Top,
+    Window,
     inputs,
     names,
     pass_through,
     with_inputs,
 )
-from viewkeeper.algebra.scalars import ZERO, Cast, Column, Literal, call
+from viewkeeper.algebra.scalars import ZERO, Cast, Clock, Column, Literal, Scalar, call
 from viewkeeper.algebra.types import BIGINT, UNKNOWN
 
-# What is known of a source's change before reading it: rows only came, or anything may have happened.
-ChangeKind = OneOf["appended", "any"]
+_OTHER = "__vk_weight_2"  # of the second of two changes that are joined
+
+# What is known of a source's change before it is computed with: rows only came; every declared key with a changed row
+# either came or went, none stayed with another row; or anything may have happened.
+ChangeKind = OneOf["appended", "apart", "any"]
 Changed = Mapping[str, ChangeKind]
+
+
+@dataclass(frozen=True)
+class Known(Mapping[str, ChangeKind]):
+    """What the rules know: how each changed table changed, and what is declared of tables."""
+
+    changed: Changed
+    declared: Declared = NOTHING
+
+    def __getitem__(self, table: str) -> ChangeKind:
+        return self.changed[table]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.changed)
+
+    def __len__(self) -> int:
+        return len(self.changed)
 
 
 def weighted(rel: Relation, weight: int) -> Project:
@@ -51,6 +76,38 @@ def net(rel: Relation) -> Relation:
     keys = tuple(told.get(f.name, f.name) for f in rows)
     groups = Aggregate(Project(rel, (*pass_through(rel.schema), *added)), keys, (*kept, total))
     return Project(Filter(groups, left), pass_through((*rows, WEIGHT_FIELD)))
+
+
+def positive(change: Relation) -> Relation:
+    """δ⁺: the rows that come."""
+    return Filter(change, call(">", Column(WEIGHT), ZERO))
+
+
+def negative(change: Relation) -> Relation:
+    """δ⁻: the rows that go, with their negative weights."""
+    return Filter(change, call("<", Column(WEIGHT), ZERO))
+
+
+def product(left: Relation, right: Relation, condition: Scalar) -> Relation:
+    """The join of two changes: a pair has the product of the weights."""
+    rows = tuple(f for f in right.schema if f != WEIGHT_FIELD)
+    renamed = Project(right, (*pass_through(rows), Item(_OTHER, Column(WEIGHT), BIGINT)))
+    both = Join(left, renamed, "inner", condition)
+    kept = tuple(f for f in left.schema if f != WEIGHT_FIELD)
+    weight = Item(WEIGHT, call("*", Column(WEIGHT), Column(_OTHER)), BIGINT)
+    return Project(both, (*pass_through((*kept, *rows)), weight))
+
+
+def only_appends(rel: Relation, changed: Changed) -> bool:
+    """Whether the change can hold no row of negative weight: rows only came, and none was replaced."""
+    nodes = list(walk(rel))
+    tables = {n.table for n in nodes if isinstance(n, Scan)}
+    replaced = any(
+        isinstance(n, Aggregate | Window | Top) or (isinstance(n, Join) and n.kind not in ("inner", "semi"))
+        for n in nodes
+    )
+    waits = CLOCK in changed and any(isinstance(n, Clock) for n in nodes)
+    return not replaced and not waits and all(changed[t] == "appended" for t in tables if t in changed)
 
 
 def columns_without_weight(rel: Relation) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from viewkeeper.algebra.keys import NOTHING, Declared
 from viewkeeper.algebra.reasons import Reason
 from viewkeeper.changes.refresh import Maintenance, MergeBag, MergeTop, maintenance
 from viewkeeper.changes.stored import Kept, KeptGroups
@@ -40,6 +41,7 @@ class Situation:
     sizes: Mapping[str, Sizes]
     changed: Mapping[str, ChangeKind]
     moved: bool
+    declared: Declared = NOTHING
     obstacle: Reason | None = None
     lost: Reason | None = None
     unversioned: tuple[str, ...] = ()
@@ -69,7 +71,7 @@ def plan_view(situation: Situation, settings: Settings) -> Step:
 
 
 def _by_cost(s: Situation, kept: Kept, full: Cost, settings: Settings) -> Step:
-    change = maintenance(kept, s.changed)
+    change = maintenance(kept, s.changed, s.declared)
     if change.nothing:
         return Nothing(s.view, "the changes do not reach it", record=True)
     install, why = choose_install(change, s, settings)

@@ -48,13 +48,18 @@ class Creator:
     def fill(self, view: View, reason: str = "created", *, replace: bool = False) -> None:
         """Create the view's table with its content, definition and coverage in one commit, then show it."""
         versions = Versions(self.registry)
+        versions.pin(view.base_tables)
         tables = self.registry.tables
         pins = {t: Pin(v := versions.of(t), v, Unchanged()) for t in view.tables}
         covers = {t: Covered(tables.log(t).snapshot(p.new).metadata.id, p.new) for t, p in pins.items()}
         moments = clock_moments(view, {}, versions.moment)
         if moments is not None:
             covers[CLOCK] = Covered(CLOCK, moments[1])
-        note = replaced(_first_note(view, covers, reason), rows_deleted=0)
+        note = replaced(
+            _first_note(view, covers, reason),
+            rows_deleted=0,
+            one_moment=versions.at_once.issuperset(view.base_tables),
+        )
         rows = sum(tables.log(t).snapshot(p.new).rows or 0 for t, p in pins.items())
         query = content_query(view, PinnedLeaves(pins, moments), self.registry.find)
         self._clear_leftovers(view)
@@ -84,6 +89,7 @@ class Creator:
             install="",
             base=found.standing.version,
             moves=True,
+            one_moment=found.standing.one_moment,
         )
         session = self._executor.session(view, {})
         properties = {VIEW_PROPERTY: view.to_json(), "comment": view.comment or ""}
@@ -95,7 +101,11 @@ class Creator:
         """Replace the table by what the new definition makes of it, at the versions that it covers, in one commit."""
         version = found.standing.version
         query = unparse(found.content, PinnedLeaves({view.backing: Pin(version, version, Unchanged())}))
-        note = replaced(_first_note(view, found.covers, f"replaced, {told(found)}"), strategy="incremental")
+        note = replaced(
+            _first_note(view, found.covers, f"replaced, {told(found)}"),
+            strategy="incremental",
+            one_moment=found.standing.one_moment,
+        )
         self._check_unchanged(view, found)
         self._make_table(view, note, query, found.rows, replace=True)
 

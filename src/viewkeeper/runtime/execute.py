@@ -15,8 +15,9 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as f
 
 from viewkeeper.algebra.relations import WEIGHT
-from viewkeeper.changes.refresh import MergeBag, MergeGroups, MergeTop
+from viewkeeper.changes.refresh import Maintenance, MergeBag, MergeGroups, MergeTop, maintenance
 from viewkeeper.changes.stored import WHOLE
+from viewkeeper.changes.weights import Changed
 from viewkeeper.errors import ConflictError, NotIncrementalError, SourceError, StorageError, ViewkeeperError
 from viewkeeper.planner.plan import Maintain, Nothing, Outcome, Recompute, Refuse, Step, Strategy
 from viewkeeper.runtime import install
@@ -26,7 +27,7 @@ from viewkeeper.runtime.look import Look
 from viewkeeper.runtime.reads import ReadOnce
 from viewkeeper.runtime.spark import SMALL_STEP, private_session
 from viewkeeper.settings import Settings
-from viewkeeper.sql.unparse import string_literal, unparse
+from viewkeeper.sql.unparse import Leaves, string_literal, unparse
 from viewkeeper.store.log import Commit
 from viewkeeper.store.names import canonical
 from viewkeeper.store.registry import Registry
@@ -108,19 +109,24 @@ class Executor:
         session = self.session(look.view, SMALL_STEP if step.small else {})
         tell("computing its change")
         with _translated(look.view):
+            change = self.change(step, look, session)
+            if change is None:
+                return self.untouched(look, self.note(look, "incremental", step.reason, step.cost.seconds))
             match step.maintenance.merge:
                 case MergeBag():
-                    return self.maintain_bag(step, step.maintenance.merge, look, session, tell)
+                    return self.maintain_bag(step, step.maintenance.merge, look, session, change=change, tell=tell)
                 case MergeGroups():
-                    return self.maintain_groups(step, step.maintenance.merge, look, session, tell)
+                    return self.maintain_groups(step, step.maintenance.merge, look, session, change=change, tell=tell)
                 case MergeTop():
-                    return self.maintain_top(step, step.maintenance.merge, look, session, tell)
+                    return self.maintain_top(step, step.maintenance.merge, look, session, change=change, tell=tell)
 
-    def maintain_bag(self, step: Maintain, merge: MergeBag, look: Look, session: SparkSession, tell: Tell) -> Outcome:
+    def maintain_bag(
+        self, step: Maintain, merge: MergeBag, look: Look, session: SparkSession, *, change: str, tell: Tell
+    ) -> Outcome:
         weight = f.col(WEIGHT)
         came = f.coalesce(f.sum(f.when(weight > 0, weight)), f.lit(0)).alias("came")
         went = f.coalesce(f.sum(f.when(weight < 0, -weight)), f.lit(0)).alias("went")
-        seen = self.compute(session, self.change(step, look, session), install.CHANGE_VIEW, came, went)
+        seen = self.compute(session, change, install.CHANGE_VIEW, came, went)
         note = self.note(look, "incremental", step.reason, step.cost.seconds)
         if not seen["came"] and not seen["went"]:
             return self.untouched(look, note)
@@ -133,9 +139,8 @@ class Executor:
         return Outcome("incremental", step.reason, seen["came"], seen["went"], way)
 
     def maintain_groups(
-        self, step: Maintain, merge: MergeGroups, look: Look, session: SparkSession, tell: Tell
+        self, step: Maintain, merge: MergeGroups, look: Look, session: SparkSession, *, change: str, tell: Tell
     ) -> Outcome:
-        change = self.change(step, look, session)
         note = self.note(look, "incremental", step.reason, step.cost.seconds)
         table, version = look.view.backing, look.standing.version
         if step.install == "merge":
@@ -165,8 +170,10 @@ class Executor:
         self.install(session, look, note, statement)
         return Outcome("incremental", step.reason, seen["came"], seen["went"], "rewrite")
 
-    def maintain_top(self, step: Maintain, merge: MergeTop, look: Look, session: SparkSession, tell: Tell) -> Outcome:
-        query = install.merged_top(look.view.backing, look.standing.version, merge, self.change(step, look, session))
+    def maintain_top(
+        self, step: Maintain, merge: MergeTop, look: Look, session: SparkSession, *, change: str, tell: Tell
+    ) -> Outcome:
+        query = install.merged_top(look.view.backing, look.standing.version, merge, change)
         was, kept, none = f.col(install.WAS), f.col(install.KEEP), f.lit(0)
         seen = self.compute(
             session,
@@ -187,11 +194,14 @@ class Executor:
         self.install(session, look, note, install.overwrite(look.view.backing, install.kept_top(merge)))
         return Outcome("incremental", step.reason, seen["came"], seen["went"], "rewrite")
 
-    def change(self, step: Maintain, look: Look, session: SparkSession) -> str:
-        """The SQL of the change, over what is read once."""
-        change = step.maintenance.change
+    def change(self, step: Maintain, look: Look, session: SparkSession) -> str | None:
+        """The SQL of the change, over what is read once; None if the answers to its questions leave nothing of it."""
+        planned = step.maintenance
         rows = {table: sizes.rows for table, sizes in look.situation.sizes.items()}
-        return unparse(change, ReadOnce(session, look.leaves, change, rows))
+        leaves = ReadOnce(session, look.leaves, rows, planned.change, *(q.keys for q in planned.questions))
+        found = answered(planned, look, session, leaves)
+        leaves.mention([found.change])
+        return None if found.nothing else unparse(found.change, leaves)
 
     def untouched(self, look: Look, note: RefreshNote) -> Outcome:
         reason = "the changes of its sources do not change it"
@@ -231,6 +241,7 @@ class Executor:
             base=look.standing.version,
             started=int(time.time() * 1000),
             predicted=predicted,
+            one_moment=look.one_moment,
         )
 
     def install(
@@ -283,6 +294,17 @@ class Executor:
         if view.namespace:
             session.sql(f"USE {canonical(view.namespace)}")
         return session
+
+
+def answered(planned: Maintenance, look: Look, session: SparkSession, leaves: Leaves) -> Maintenance:
+    """What was planned, or what reads less if the answers to its questions allow it."""
+    replaced = {q.table for q in planned.questions if not session.sql(unparse(q.keys, leaves)).isEmpty()}
+    apart = {q.table for q in planned.questions} - replaced
+    situation = look.situation
+    if not apart or situation.kept is None:
+        return planned
+    changed: Changed = {**situation.changed, **dict.fromkeys(apart, "apart")}
+    return maintenance(situation.kept, changed, situation.declared)
 
 
 @contextmanager

@@ -14,6 +14,7 @@ CHANGE_VIEW = "__vk_change"  # temporary views of the refresh's own session
 CONTENT_VIEW = "__vk_content"
 HIT, WAS, KEEP = "__vk_hit", "__vk_was", "__vk_keep"
 _GONE = "a change removes rows the view does not have: the view or a source was changed behind its history"
+_THERE = "a change adds a row of a key that is there: the key does not hold, or a table was changed behind its history"
 _RAISE = f"CAST(raise_error({string_literal(_GONE)}) AS BIGINT)"
 
 
@@ -29,7 +30,7 @@ def install_bag(way: Install, table: str, version: int, merge: MergeBag) -> str:
         case "rewrite":
             return rewrite_bag(table, version, merge)
         case "merge":
-            return merge_bag(table, version, merge)
+            return merge_keyed(table, merge) if merge.key else merge_bag(table, version, merge)
 
 
 def append_bag(table: str, merge: MergeBag) -> str:
@@ -77,6 +78,28 @@ def merge_bag(table: str, version: int, merge: MergeBag) -> str:
         f"ON {_same_row(merge, 't', 's')} AND s.__vk_find\n"
         f"WHEN MATCHED THEN DELETE\n"
         f"WHEN NOT MATCHED AND NOT s.__vk_find THEN INSERT ({cols}) VALUES ({_columns(merge, 's')})"
+    )
+
+
+def merge_keyed(table: str, merge: MergeBag) -> str:
+    """Of the rows of a key, the one that comes takes the place of the one that goes."""
+    names = tuple(f.name for f in merge.columns)
+    cols, key = _list(names), _list(merge.key)
+    found = " AND ".join(f"t.{quote(c)} <=> s.{quote(c)}" for c in merge.key)
+    updates = ", ".join(f"t.{quote(c)} = s.{quote(c)}" for c in names)
+    first = quote(names[0])
+    gone, there = (f"raise_error({string_literal(message)})" for message in (_GONE, _THERE))
+    # As in merge_groups, only the value of an impossible row may raise the error.
+    return (
+        f"MERGE INTO {table} AS t USING (\n"
+        f"  SELECT {cols}, {WEIGHT}, min({WEIGHT}) OVER (PARTITION BY {key}) < 0 AS __vk_was FROM {CHANGE_VIEW}\n"
+        f"  QUALIFY row_number() OVER (PARTITION BY {key} ORDER BY {WEIGHT} DESC) = 1) AS s\n"
+        f"ON {found}\n"
+        f"WHEN MATCHED AND NOT s.__vk_was THEN UPDATE SET t.{first} = {there}\n"
+        f"WHEN MATCHED AND s.{WEIGHT} < 0 THEN DELETE\n"
+        f"WHEN MATCHED THEN UPDATE SET {updates}\n"
+        f"WHEN NOT MATCHED AND s.__vk_was THEN INSERT ({first}) VALUES ({gone})\n"
+        f"WHEN NOT MATCHED THEN INSERT ({cols}) VALUES ({_list(names, 's')})"
     )
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from viewkeeper.algebra.clock import CLOCK
+from viewkeeper.algebra.keys import Declared
 from viewkeeper.algebra.node import walk
 from viewkeeper.algebra.reasons import Reason
 from viewkeeper.algebra.relations import Scan
@@ -19,14 +20,16 @@ from viewkeeper.planner.cost import Sizes
 from viewkeeper.runtime.forms import maintained
 from viewkeeper.sql.clock import clock_functions
 from viewkeeper.store.changes import Feed, Files, SourceChange, Unchanged, Unreadable, changes_between
+from viewkeeper.store.declared import declarations, relied_on
 from viewkeeper.store.leaves import Pin, PinnedLeaves
-from viewkeeper.store.log import Snapshot
+from viewkeeper.store.log import Metadata, Snapshot
 from viewkeeper.store.registry import Registry
 from viewkeeper.store.views import Covered, Covers, Standing, View, standing
 
 Moments = tuple[int, int]  # microseconds since 1970, of the old and of the new state
 
 BYTES_PER_ROW = 50  # a guess, where statistics do not tell
+_LOOKS = 5  # at tables that others keep writing to, before no common moment is expected
 
 
 @dataclass
@@ -36,6 +39,17 @@ class Versions:
     registry: Registry
     pinned: dict[str, int] = field(default_factory=dict)
     moment: int = field(default_factory=lambda: time.time_ns() // 1000)
+    at_once: frozenset[str] = frozenset()  # the tables that had their versions all at one moment
+
+    def pin(self, tables: Iterable[str]) -> None:
+        """Fix the versions of these tables, at one moment: when two looks in a row find the same."""
+        seen: dict[str, int] | None = None
+        for _ in range(_LOOKS):
+            before, seen = seen, {t: self.registry.tables.log(t).version() for t in tables}
+            if seen == before or len(seen) < 2:
+                self.at_once = frozenset(seen)
+                break
+        self.pinned.update(seen or {})
 
     def of(self, table: str) -> int:
         if table not in self.pinned:
@@ -63,6 +77,7 @@ class Look:
     pins: Mapping[str, Pin]
     covers: Covers
     situation: Situation
+    one_moment: bool
     moments: Moments | None = None
 
     @property
@@ -77,6 +92,7 @@ def look(view: View, registry: Registry, versions: Versions, expected: Mapping[s
     pins: dict[str, Pin] = {}
     covers: dict[str, Covered] = {}
     sizes: dict[str, Sizes] = {}
+    metadata: dict[str, Metadata] = {}
     for table in view.tables:
         pin, snapshot = _pin(view, table, stands, registry, versions)
         foreseen = (expected or {}).get(table)
@@ -85,6 +101,7 @@ def look(view: View, registry: Registry, versions: Versions, expected: Mapping[s
         pins[table] = pin
         covers[table] = Covered(snapshot.metadata.id, pin.new)
         sizes[table] = Sizes(_rows(snapshot), pin.change.rows)
+        metadata[table] = snapshot.metadata
     own = log.snapshot()
     changed = {t: _kind(p.change) for t, p in pins.items() if isinstance(p.change, Feed | Files)}
     moments = clock_moments(view, stands.covers, versions.moment)
@@ -93,6 +110,7 @@ def look(view: View, registry: Registry, versions: Versions, expected: Mapping[s
         covers[CLOCK] = Covered(CLOCK, moments[1])
     if clock_moved:
         changed[CLOCK] = "any"
+    one_moment = versions.at_once.issuperset(view.base_tables)
     situation = Situation(
         view=view.name,
         policy=view.policy,
@@ -100,13 +118,14 @@ def look(view: View, registry: Registry, versions: Versions, expected: Mapping[s
         rows=_rows(own),
         sizes=sizes,
         changed=changed,
+        declared=_declared(view, registry, pins, metadata, one_moment=one_moment and stands.one_moment),
         moved=clock_moved or any(p.old != p.new or t in (expected or {}) for t, p in pins.items()),
         obstacle=view.reason,
         lost=_lost(stands, pins, moments),
         unversioned=view.reads_unversioned,
         source_rows=sum(s.rows for s in sizes.values()),
     )
-    return Look(view, stands, pins, covers, situation, moments)
+    return Look(view, stands, pins, covers, situation, one_moment, moments)
 
 
 def clock_moments(view: View, covers: Covers, now: int) -> Moments | None:
@@ -144,6 +163,19 @@ def _pin(view: View, table: str, stands: Standing, registry: Registry, versions:
     columns = _columns_read(view, table)
     change = changes_between(log, covered.id, covered.version, new, columns)
     return Pin(covered.version, new, change), snapshot
+
+
+def _declared(
+    view: View, registry: Registry, pins: Mapping[str, Pin], metadata: Mapping[str, Metadata], *, one_moment: bool
+) -> Declared:
+    """What held of the view's base tables at the covered and holds at the pinned versions.
+
+    A foreign key holds at every moment, but not between tables as they were at different moments.
+    """
+    tables = registry.tables
+    relied = {t: relied_on(tables.log(t), pins[t].old, metadata[t]) for t in view.base_tables}
+    found = declarations(relied, tables.canonical).declared
+    return found if one_moment else Declared(found.keys)
 
 
 def _columns_read(view: View, table: str) -> frozenset[str]:

@@ -9,7 +9,7 @@ of shuffling both.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -22,14 +22,18 @@ FETCHED_ROWS = 10_000  # more rows than this are not brought to the driver
 
 
 class ReadOnce:
-    """Leaves of one change, in one private session."""
+    """Leaves of one change and of the questions before it, in one private session."""
 
-    def __init__(self, session: SparkSession, pinned: PinnedLeaves, change: Relation, rows: Mapping[str, int]) -> None:
+    def __init__(self, session: SparkSession, pinned: PinnedLeaves, rows: Mapping[str, int], *read: Relation) -> None:
         self.session = session
         self.pinned = pinned
         self.rows = rows
         self.held: dict[tuple[str, str], str] = {}
-        nodes = list(_mentioned(change))
+        self.mention(read)
+
+    def mention(self, read: Iterable[Relation]) -> None:
+        """From now on these are read; what is held stays so."""
+        nodes = [n for rel in read for n in _mentioned(rel)]
         self.joined = any(isinstance(n, Join) for n in nodes)
         self.mentions = Counter(
             (n.table, n.state if isinstance(n, Scan) else "changes") for n in nodes if isinstance(n, Scan | Changes)

@@ -77,7 +77,8 @@ def changes_between(log: TableLog, covered_id: str, old: int, new: int, columns:
     if now.metadata.has_feed and all(m.has_feed for m in schemas) and _only_grew(schemas):
         first = next(c.version for c in commits if c.changes_data)
         return Feed(first, new, appended, rows)
-    return _files(log, old, commits, appended=appended, rows=rows)
+    # The files that a compaction writes hold old rows too, which those it removes tell apart.
+    return _files(log, old, commits, appended=appended and not any(c.removed for c in commits), rows=rows)
 
 
 def _column_change(schemas: list[Metadata], columns: frozenset[str]) -> str | None:

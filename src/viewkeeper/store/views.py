@@ -69,6 +69,11 @@ class View:
         return tuple(s.table for s in self.sources if s.kind != "other")
 
     @property
+    def base_tables(self) -> tuple[str, ...]:
+        """Those of them that are no views."""
+        return tuple(s.table for s in self.sources if s.kind == "delta")
+
+    @property
     def reads_unversioned(self) -> tuple[str, ...]:
         """Sources that have no versions, so that nothing tells whether they changed."""
         return tuple(s.name for s in self.sources if s.kind == "other")
@@ -133,7 +138,8 @@ class RefreshNote:
     """What a refresh writes into its commit: what the view covers now, how and why.
 
     `moves` marks a note without data: the sources' changes did not touch the view. It counts only if no refresh
-    with data came between the version it was decided on (`base`) and its own commit.
+    with data came between the version it was decided on (`base`) and its own commit. `one_moment` says that all
+    covered tables had their covered versions at the same moment.
     """
 
     view: str
@@ -149,6 +155,7 @@ class RefreshNote:
     rows_deleted: int | None = None
     predicted: float | None = None
     install: str = ""
+    one_moment: bool = False
 
     def to_json(self) -> str:
         return json.dumps({"viewkeeper": asdict(self)}, ensure_ascii=False, separators=(",", ":"))
@@ -193,6 +200,10 @@ class Standing:
     @property
     def covers(self) -> Covers:
         return self.note.covers if self.note else {}
+
+    @property
+    def one_moment(self) -> bool:
+        return self.note is not None and self.note.one_moment
 
     @property
     def next_sequence(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 
 from hypothesis import strategies as st
@@ -40,6 +40,7 @@ class History:
 
     versions: tuple[Mapping[str, tuple[Row, ...]], ...]
     feeds: tuple[Mapping[str, Feed], ...]
+    schemas: Mapping[str, Columns] = field(default_factory=lambda: SCHEMAS)
 
     def feed(self, table: str, start: int, end: int) -> Feed:
         return tuple(entry for step in self.feeds[start:end] for entry in step[table])
@@ -48,18 +49,18 @@ class History:
         """Each table before and after some of the steps; its change as it was fed, or only its net effect."""
         return {
             table: TableStates(
-                tuple(name for name, _ in SCHEMAS[table]),
+                tuple(name for name, _ in self.schemas[table]),
                 Counter(self.versions[start][table]),
                 Counter(self.versions[end][table]),
                 None if netted else self.feed(table, start, end),
             )
-            for table in SCHEMAS
+            for table in self.schemas
         }
 
     def changed(self, start: int, end: int, *, know_appends: bool = True) -> Changed:
         """The tables that had a change, and whether rows only came."""
         kinds: dict[str, ChangeKind] = {}
-        for table in SCHEMAS:
+        for table in self.schemas:
             if feed := self.feed(table, start, end):
                 appended = know_appends and all(weight > 0 for _, weight in feed)
                 kinds[table] = "appended" if appended else "any"
