@@ -343,6 +343,13 @@ CONSTRUCTS = (
         "changed rows, each with all its windows",
     ),
     Construct(
+        "sessions: `session_window()`",
+        "SELECT store, count(*) FROM sales GROUP BY store, session_window(day, '1 day')",
+        f"{OPERATORS}/generate.md",
+        "the sessions of touched keys, before and after",
+        2,
+    ),
+    Construct(
         "`PIVOT`",
         "SELECT * FROM (SELECT store, price FROM sales) PIVOT (sum(price) FOR store IN (1))",
         f"{OPERATORS}/pivot.md",
@@ -445,7 +452,11 @@ CONSTRUCTS = (
     Construct(
         "`window_time()`", "SELECT window_time(w) FROM (SELECT window(day, '1 day') AS w FROM sales)", DEFINITIONS
     ),
-    Construct("`session_window()`", "SELECT count(*) FROM sales GROUP BY session_window(day, '1 day')", DEFINITIONS),
+    Construct(
+        "`session_window()` without another key",
+        "SELECT count(*) FROM sales GROUP BY session_window(day, '1 day')",
+        DEFINITIONS,
+    ),
     Construct("`TABLESAMPLE`", "SELECT id FROM sales TABLESAMPLE (10 PERCENT)", DEFINITIONS),
     Construct("`VERSION AS OF`", "SELECT id FROM sales VERSION AS OF 0", DEFINITIONS),
     Construct("table functions", "SELECT id FROM range(5)", DEFINITIONS),

@@ -71,6 +71,8 @@ OTHERS = {
     "payloads": """SELECT id, map('k', k, 'id', CAST(id AS INT)) AS m, array(map(id, tag)) AS a,
                    parse_json('{"id": ' || id || '}') AS v, named_struct('m', map(k, day)) AS s FROM o WHERE k IS NOT NULL AND id IS NOT NULL""",
     "dearest": "SELECT o.id, c.name, o.price FROM o JOIN c ON o.k = c.k ORDER BY o.price DESC, o.id, c.name LIMIT 2",
+    "visits": """SELECT k, session_window.start AS a, session_window.end AS b, count(*) AS n, sum(price) AS x FROM o WHERE id > 1
+                 GROUP BY k, session_window(CAST(day AS TIMESTAMP), '26 hours')""",
     "distincts": "SELECT k, count(DISTINCT tag) AS a, sum(DISTINCT price) AS b, percentile(price, 0.5) AS c FROM o GROUP BY k",
 }
 
@@ -99,7 +101,7 @@ LOWERED = {
 FEW = frozenset(
     """left_ full_ theta nest counted not_exists not_in under_or correlated threshold having_sub except_all intersect_
     latest running validity ranked_groups best over_best cheapest rollup_ exploded picked distincts
-    means averages inner_picks payloads dearest
+    means averages inner_picks payloads dearest visits
     pivot_ unpivot_ lateral_top lateral_left in_two_days listed""".split()
 )
 

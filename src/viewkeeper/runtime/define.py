@@ -14,6 +14,7 @@ from viewkeeper.algebra.orders import without_ties
 from viewkeeper.algebra.pivots import without_pivots
 from viewkeeper.algebra.reasons import Reason
 from viewkeeper.algebra.relations import Relation, State
+from viewkeeper.algebra.sessions import without_sessions
 from viewkeeper.changes.stored import stored_form, why_not_maintainable
 from viewkeeper.errors import Position, SqlError
 from viewkeeper.runtime.forms import public_relation
@@ -201,7 +202,7 @@ def _read(
         return tuple(type_ for _, type_ in schema_columns(session.sql(text).schema))
 
     try:
-        relation = without_ties(without_pivots(with_types(bound.relation, ask)))
+        relation = without_ties(without_sessions(without_pivots(with_types(bound.relation, ask))))
         # Both texts at one moment: what the clock gives is in Spark's plans.
         text, query = unparse(bound.as_read, _AtOnce()), at_moment(query, _SOME_MOMENT)
         if [f.dataType for f in session.sql(text).schema.fields] != [f.dataType for f in schema.fields]:

@@ -33,6 +33,7 @@ from viewkeeper.algebra.relations import (
     pass_through,
 )
 from viewkeeper.algebra.scalars import TRUE, Clock, Column, Scalar, substitute
+from viewkeeper.algebra.sessions import has_sessions, without_sessions
 from viewkeeper.algebra.sets import as_groups
 from viewkeeper.algebra.subqueries import as_joins
 from viewkeeper.algebra.types import UNKNOWN
@@ -68,7 +69,7 @@ def bind(tree: exp.Query, catalog: Catalog, output: tuple[str, ...]) -> Bound | 
     """The algebra of a query, its columns named `output`, or the first reason against it."""
     try:
         as_selects(tree)
-        as_lateral_views(tree)
+        sessions = as_lateral_views(tree)
         sources = name_sources(tree, catalog)
         qualified = qualify_names(tree, sources)
         binder = _Binder({k.lower(): v for k, v in sources.items()})
@@ -79,6 +80,9 @@ def bind(tree: exp.Query, catalog: Catalog, output: tuple[str, ...]) -> Bound | 
         lowered = in_filters(collapse(prune(as_groups(as_joins(as_read)))))
         if (clock := misplaced(lowered)) is not None:
             raise _clock_elsewhere(tree, clock)
+        if sessions and has_sessions(without_sessions(lowered)):
+            why = "sessions are followed only where they are grouped by, with another key and by a constant gap"
+            raise refuse(sessions[0], "session_window()", why)
         return Bound(as_read, lowered)
     except Refusal as refusal:
         return refusal.reason

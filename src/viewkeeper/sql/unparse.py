@@ -50,6 +50,7 @@ from viewkeeper.algebra.scalars import (
     text_constant,
 )
 from viewkeeper.algebra.scalars import columns as columns_of
+from viewkeeper.algebra.sessions import SESSION
 from viewkeeper.algebra.settled import in_order
 from viewkeeper.errors import InternalError
 
@@ -279,7 +280,7 @@ class _Writer:
         below = self.next_to(rel.input)
         if below.aggregated or not below.source:
             below = self.wrap(below)
-        if isinstance(rel.generator, Call) and rel.generator.name == "WINDOW":  # an expression, to Spark
+        if isinstance(rel.generator, Call) and rel.generator.name in ("WINDOW", SESSION):  # to Spark, values
             made_here = {f.name: self.render(rel.generator, below.columns) for f in rel.fields}
             return self.wrap(replace(below, columns={**below.columns, **made_here}))
         alias = self.alias("made")
