@@ -10,6 +10,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructField, StructType
 
+from viewkeeper.algebra.fusion import fused
 from viewkeeper.algebra.orders import without_ties
 from viewkeeper.algebra.pivots import without_pivots
 from viewkeeper.algebra.reasons import Reason
@@ -202,7 +203,7 @@ def _read(
         return tuple(type_ for _, type_ in schema_columns(session.sql(text).schema))
 
     try:
-        relation = without_ties(without_sessions(without_pivots(with_types(bound.relation, ask))))
+        relation = fused(without_ties(without_sessions(without_pivots(with_types(bound.relation, ask)))))
         # Both texts at one moment: what the clock gives is in Spark's plans.
         text, query = unparse(bound.as_read, _AtOnce()), at_moment(query, _SOME_MOMENT)
         if [f.dataType for f in session.sql(text).schema.fields] != [f.dataType for f in schema.fields]:
