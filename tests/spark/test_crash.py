@@ -17,6 +17,7 @@ pytestmark = pytest.mark.spark
 
 WORKER = Path(__file__).with_name("worker.py")
 KILLS = int(os.environ.get("VIEWKEEPER_KILLS", "2"))
+RACE = "8"  # seconds
 
 
 def start(folder: Path, *mode: str) -> subprocess.Popen[str]:
@@ -59,7 +60,7 @@ def test_killed_at_random_moments_then_raced(tmp_path: Path) -> None:
         wait_for(process, moment)
         time.sleep(chance.uniform(0.05, 3.0))
         kill(process)
-    workers = [start(tmp_path / "wh", mode, "20") for mode in ("refresh", "refresh", "write")]
+    workers = [start(tmp_path / "wh", mode, RACE) for mode in ("refresh", "refresh", "write")]
     printed = [worker.communicate()[0] for worker in workers]
     assert [worker.returncode for worker in workers] == [0, 0, 0], printed
     assert all("done" in text for text in printed[:2]), printed
