@@ -23,6 +23,7 @@ from viewkeeper.algebra.aggregates import (
     ADDITIVE,
     AMBIGUOUS,
     EXTREMES,
+    KEPT_SCALE,
     REPEATABLE,
     SYNONYMS,
     WIDEST_AVERAGE,
@@ -226,7 +227,10 @@ class Construct:
 
 OPERATORS = "docs/operators"
 DEFINITIONS = "docs/definitions.md#what-is-recomputed"
-_DIGITS = f"decimals of up to {WIDEST_WEIGHTED_DECIMAL} digits (`avg`: {WIDEST_AVERAGE})"
+_DIGITS = (
+    f"decimals of up to {WIDEST_WEIGHTED_DECIMAL} digits, or {KEPT_SCALE} after the point"
+    f" (`avg`: {WIDEST_AVERAGE} in all)"
+)
 
 CONSTRUCTS = (
     Construct("Delta tables", "SELECT id FROM sales", f"{OPERATORS}/scan.md", "changed rows, from feed or files"),
@@ -521,7 +525,7 @@ def functions() -> str:
 def additive_limits() -> str:
     """Which aggregates are not added up from changes, by the type of their argument, and why."""
     cases = (
-        ("sum", f"decimal({WIDEST_WEIGHTED_DECIMAL + 1},2)", False),
+        ("sum", f"decimal({WIDEST_WEIGHTED_DECIMAL + 1},{KEPT_SCALE + 1})", False),
         ("avg", f"decimal({WIDEST_AVERAGE + 1},2)", False),
         ("sum", "double", False),
         ("avg", "float", False),

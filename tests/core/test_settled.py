@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from viewkeeper.algebra.aggregates import why_not_additive
 from viewkeeper.algebra.identity import identity, is_comparable, why_no_identity
 from viewkeeper.algebra.orders import is_settled, without_ties
 from viewkeeper.algebra.relations import (
@@ -130,3 +131,19 @@ def test_rows_with_values_that_cannot_be_compared_are_netted_by_identity() -> No
     text = unparse(net(weighted(rows, 1)))
     assert "ANY_VALUE(" in text and "SORT_ARRAY(TRANSFORM(MAP_ENTRIES(" in text
     assert why_no_identity("geometry") and not why_no_identity("map<string,int>")
+
+
+@pytest.mark.parametrize(
+    ("function", "type_", "added"),
+    [
+        ("sum", "decimal(27,20)", True),
+        ("sum", "decimal(32,4)", True),  # l_extendedprice * (1 - l_discount)
+        ("sum", "decimal(38,6)", True),
+        ("sum", "decimal(28,7)", False),
+        ("avg", "decimal(18,2)", True),
+        ("avg", "decimal(19,2)", False),
+        ("sum", "double", False),
+    ],
+)
+def test_what_is_added_up(function: str, type_: str, added: bool) -> None:
+    assert (why_not_additive(function, type_, False) is None) == added

@@ -34,6 +34,8 @@ SYNONYMS = {"mean": "avg"}
 
 # A decimal of more digits than this times a weight of ten digits would not fit in 38.
 WIDEST_WEIGHTED_DECIMAL = 27
+# Up to so many digits after the point Spark keeps them all however long a product gets, and says so if it overflows.
+KEPT_SCALE = 6
 # avg's rounding is corrected exactly up to this many digits (changes/stored.py).
 WIDEST_AVERAGE = 18
 
@@ -48,8 +50,8 @@ def why_not_additive(function: str, argument_type: str | None, distinct: bool) -
         return None
     parts = decimal_parts(argument_type)
     if parts is not None:
-        widest = WIDEST_WEIGHTED_DECIMAL if function == "sum" else WIDEST_AVERAGE
-        if parts[0] <= widest:
+        summed = function == "sum" and (parts[0] <= WIDEST_WEIGHTED_DECIMAL or parts[1] <= KEPT_SCALE)
+        if summed or (function == "avg" and parts[0] <= WIDEST_AVERAGE):
             return None
         return f"{function} of {argument_type}: too many digits to add up signed changes exactly"
     if argument_type in FLOATING:

@@ -16,7 +16,7 @@ from viewkeeper.store.log import Commit, TableLog, commits_back
 
 VIEW_PROPERTY = "viewkeeper.view"
 COVERS_PROPERTY = "viewkeeper.covers"
-FORMAT = 1
+FORMAT = 2
 
 Policy = OneOf["AUTO", "INCREMENTAL", "INCREMENTAL STRICT", "FULL"]
 SourceKind = OneOf["delta", "view", "other"]
