@@ -756,21 +756,21 @@ def readers(name: str) -> str:
 
 def installed(name: str, way: str) -> str:
     """The statement that puts the example's change into the view's table."""
-    shown = EXAMPLES[name]
+    shown, old = EXAMPLES[name], "__vk_v VERSION AS OF 4"
     match shown.maintenance.merge:
         case MergeBag() as merge if way == "append":
-            return _sql(install.append_bag("__vk_v", merge))
+            return _sql(install.append_bag("__vk_v", merge).sql)
         case MergeBag() as merge if way == "rewrite":
-            return _sql(install.rewrite_bag("__vk_v", 4, merge))
+            return _sql(install.rewrite_bag("__vk_v", old, merge).sql)
         case MergeBag() as merge:
-            return _sql(install.merge_bag("__vk_v", 4, merge))
+            return _sql(install.merge_bag("__vk_v", old, merge).sql)
         case MergeGroups() as groups if way == "rewrite":
             change_sql = unparse(shown.maintenance.change, shown.leaves)
-            return _sql(install.merged_groups("__vk_v", 4, groups, change_sql))
+            return _sql(install.merged_groups(old, groups, change_sql))
         case MergeGroups() as groups:
-            return _sql(install.merge_groups("__vk_v", groups))
+            return _sql(install.merge_groups("__vk_v", groups).sql)
         case MergeTop() as top:
-            return _sql(install.merged_top("__vk_v", 4, top, unparse(shown.maintenance.change, shown.leaves)))
+            return _sql(install.merged_top(old, top, unparse(shown.maintenance.change, shown.leaves)))
 
 
 def _sql(text: str) -> str:
@@ -978,7 +978,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "install-append": lambda: installed("filter", "append"),
     "install-rewrite": lambda: installed("filter", "rewrite"),
     "install-merge": lambda: installed("filter", "merge"),
-    "install-merge-keyed": lambda: _sql(install.merge_keyed("__vk_v", KEYED)),
+    "install-merge-keyed": lambda: _sql(install.merge_keyed("__vk_v", KEYED).sql),
     "install-merge-groups": lambda: installed("aggregate", "merge"),
     "install-top": lambda: installed("top", "rewrite"),
     "install-rewrite-groups": lambda: installed("distinct", "rewrite"),

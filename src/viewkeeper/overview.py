@@ -138,7 +138,9 @@ def history(view: View, registry: Registry) -> HistoryReport:
         inserted, deleted = note.rows_inserted, note.rows_deleted
         if inserted is None and not note.moves:
             by_merge = commit.metrics.get("numTargetRowsInserted")
-            inserted = by_merge + updated if by_merge is not None else commit.metrics.get("numOutputRows")
+            inserted = (
+                by_merge + updated if by_merge is not None else commit.metrics.get("numOutputRows", commit.rows_added)
+            )
         if deleted is None and not note.moves and "numTargetRowsDeleted" in commit.metrics:
             deleted = commit.metrics["numTargetRowsDeleted"] + updated
         entries.append(

@@ -182,7 +182,7 @@ def _sql(seen: Look, step: Step, registry: Registry) -> Sections:
             return {"SQL of the change": text, **_install_sections(seen, step)}
         case Recompute():
             query = content_query(view, seen.leaves, registry.find)
-            return {"SQL of the recompute": install.overwrite(view.backing, query)}
+            return {"SQL of the recompute": install.Rows(view.backing, "overwrite", query).sql}
         case Nothing(_, reason) | Refuse(_, reason):
             nothing = {"Now": f"nothing would run: {reason}"}
             kept = maintained(view)
@@ -195,23 +195,24 @@ def _sql(seen: Look, step: Step, registry: Registry) -> Sections:
 
 
 def _install_sections(seen: Look, step: Maintain) -> Sections:
-    table, version = seen.view.backing, seen.standing.version
+    table = seen.view.backing
+    old = f"{table} VERSION AS OF {seen.standing.version}"
     match step.maintenance.merge:
         case MergeBag() as merge:
-            return {"SQL of the install": install.install_bag(step.install, table, version, merge)}
+            return {"SQL of the install": install.install_bag(step.install, table, old, merge).sql}
         case MergeGroups() as merge if step.install == "merge":
-            return {"SQL of the install": install.merge_groups(table, merge)}
+            return {"SQL of the install": install.merge_groups(table, merge).sql}
         case MergeGroups() as merge:
             change = f"SELECT * FROM {install.CHANGE_VIEW}"
             return {
-                "SQL of the rows after it": install.merged_groups(table, version, merge, change),
-                "SQL of the install": install.rewrite_groups(table, merge),
+                "SQL of the rows after it": install.merged_groups(old, merge, change),
+                "SQL of the install": install.rewrite_groups(table, merge).sql,
             }
         case MergeTop() as merge:
             change = f"SELECT * FROM {install.CHANGE_VIEW}"
             return {
-                "SQL of the rows after it": install.merged_top(table, version, merge, change),
-                "SQL of the install": install.overwrite(table, install.kept_top(merge)),
+                "SQL of the rows after it": install.merged_top(old, merge, change),
+                "SQL of the install": install.kept_top(table, merge).sql,
             }
         case _:
             assert_never(step.maintenance.merge)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from hand_made import HandMade, add, note, remove
 
 from viewkeeper.algebra.keys import ForeignKey
 from viewkeeper.algebra.relations import ScanColumn
@@ -21,71 +21,9 @@ from viewkeeper.store.log import FileLog, TableLog
 from viewkeeper.store.names import backing_name, canonical, split
 from viewkeeper.store.registry import Registry
 from viewkeeper.store.tables import FolderTables
-from viewkeeper.store.views import COVERS_PROPERTY, Covered, RefreshNote, refreshes, standing, transaction_id
+from viewkeeper.store.views import COVERS_PROPERTY, RefreshNote, refreshes, standing, transaction_id
 
 pytestmark = pytest.mark.core
-
-
-class HandMade:
-    """A Delta table whose commits are written by hand."""
-
-    def __init__(self, folder: Path, feed: bool = True, columns: tuple[str, ...] = ("k", "x")) -> None:
-        self.folder = folder
-        self.log = FileLog(folder)
-        self.version = -1
-        (folder / "_delta_log").mkdir(parents=True)
-        protocol = {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}}
-        self.commit(protocol, self.metadata(feed, columns), operation="CREATE TABLE")
-
-    def metadata(self, feed: bool, columns: tuple[str, ...], table: str = "table-1", **properties: str) -> dict:
-        fields = [{"name": c, "type": "integer", "nullable": True, "metadata": {}} for c in columns]
-        return {
-            "metaData": {
-                "id": table,
-                "format": {"provider": "parquet", "options": {}},
-                "schemaString": json.dumps({"type": "struct", "fields": fields}),
-                "partitionColumns": [],
-                "configuration": {"delta.enableChangeDataFeed": str(feed).lower(), **properties},
-                "createdTime": 0,
-            }
-        }
-
-    def commit(self, *actions: dict, operation: str = "WRITE", note: RefreshNote | None = None, **metrics: int) -> int:
-        self.version += 1
-        info = {
-            "timestamp": self.version,
-            "operation": operation,
-            "operationMetrics": {k: str(v) for k, v in metrics.items()},
-        }
-        if note is not None:
-            info["userMetadata"] = note.to_json()
-        text = "\n".join(json.dumps(a) for a in ({"commitInfo": info}, *actions))
-        (self.folder / "_delta_log" / f"{self.version:020}.json").write_text(text)
-        return self.version
-
-
-def add(name: str, rows: int = 1, data: bool = True) -> dict:
-    stats = json.dumps({"numRecords": rows})
-    entry = {
-        "path": name,
-        "partitionValues": {},
-        "size": 10 * rows,
-        "modificationTime": 0,
-        "dataChange": data,
-        "stats": stats,
-    }
-    return {"add": entry}
-
-
-def remove(name: str, data: bool = True) -> dict:
-    return {
-        "remove": {"path": name, "dataChange": data, "deletionTimestamp": 0, "stats": json.dumps({"numRecords": 1})}
-    }
-
-
-def note(sequence: int, covered: int, base: int, moves: bool = False, view: str = "v") -> RefreshNote:
-    covers = {"t": Covered("table-1", covered)}
-    return RefreshNote(view, sequence, f"r{sequence}{moves}", covers, "incremental", "why", base, moves)
 
 
 def test_names_are_one_however_they_are_written() -> None:
@@ -144,7 +82,7 @@ def test_how_changes_can_be_read(tmp_path: Path) -> None:
     table = HandMade(tmp_path / "t")
     assert between(0) == Unchanged()
     table.commit(add("a", 3))
-    assert between(0) == Feed(1, 1, True, 3)
+    assert between(0) == Feed(1, 1, True, 3, ("a",))
     table.commit(remove("a", data=False), add("b", 3, data=False), operation="OPTIMIZE")
     assert between(1) == Unchanged()
     table.commit(remove("b"), add("c", 2), {"cdc": {"path": "x", "size": 1}}, operation="UPDATE", numUpdatedRows=2)
@@ -152,7 +90,7 @@ def test_how_changes_can_be_read(tmp_path: Path) -> None:
     table.commit(table.metadata(True, ("k", "x", "more")), operation="ADD COLUMNS")
     assert between(3) == Unchanged()
     table.commit(add("d", 1))
-    assert between(3) == Feed(5, 5, True, 1)
+    assert between(3) == Feed(5, 5, True, 1, ("d",))
     # A column nobody reads goes: only the files can tell. One that is read goes: nothing can.
     table.commit(table.metadata(True, ("k", "more")), operation="DROP COLUMNS")
     table.commit(remove("d"), add("e", 1))

@@ -14,20 +14,24 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as f
 
-from viewkeeper.algebra.relations import WEIGHT
+from viewkeeper.algebra.relations import WEIGHT, Relation
 from viewkeeper.changes.refresh import Maintenance, MergeBag, MergeGroups, MergeTop, maintenance
 from viewkeeper.changes.stored import WHOLE
 from viewkeeper.changes.weights import Changed
 from viewkeeper.errors import ConflictError, NotIncrementalError, SourceError, StorageError, ViewkeeperError
-from viewkeeper.planner.plan import Maintain, Nothing, Outcome, Recompute, Refuse, Step, Strategy
+from viewkeeper.planner.plan import Install, Maintain, Nothing, Outcome, Recompute, Refuse, Step, Strategy
 from viewkeeper.runtime import install
-from viewkeeper.runtime.forms import content_query
+from viewkeeper.runtime.forms import content_query, form_of
 from viewkeeper.runtime.guard import only_installer
+from viewkeeper.runtime.install import Merge, Rows
 from viewkeeper.runtime.look import Look
 from viewkeeper.runtime.reads import ReadOnce
 from viewkeeper.runtime.spark import SMALL_STEP, private_session
+from viewkeeper.runtime.write import write_rows
 from viewkeeper.settings import Settings
 from viewkeeper.sql.unparse import Leaves, string_literal, unparse
+from viewkeeper.store.commits import NewFiles, commit_files
+from viewkeeper.store.files import DataFiles
 from viewkeeper.store.log import Commit
 from viewkeeper.store.names import canonical
 from viewkeeper.store.registry import Registry
@@ -41,6 +45,7 @@ _TXN_VERSION = "spark.databricks.delta.write.txnVersion"
 _GONE = (
     "FILE_NOT_EXIST",
     "FileNotFoundException",
+    "PATH_NOT_FOUND",
     "DELTA_FILE_NOT_FOUND",
     "DELTA_VERSION_NOT_FOUND",
     "DELTA_MISSING_CHANGE_DATA",
@@ -63,6 +68,27 @@ Tell = Callable[[str], None]
 
 class NotThisTimeError(Exception):
     """The change could not be had or applied after all; nothing was written."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """The maintenance of one view under way: its change as SQL, in a session that has what the SQL reads."""
+
+    step: Maintain
+    look: Look
+    session: SparkSession
+    leaves: ReadOnce
+    change: str
+    tell: Tell
+
+    @property
+    def table(self) -> str:
+        return self.look.view.backing
+
+    @property
+    def old(self) -> str:
+        """The view's rows before the change, as they stand in FROM."""
+        return self.leaves.version(self.table, self.look.standing.version)
 
 
 @dataclass(frozen=True)
@@ -109,126 +135,124 @@ class Executor:
         session = self.session(look.view, SMALL_STEP if step.small else {})
         tell("computing its change")
         with _translated(look.view):
-            change = self.change(step, look, session)
-            if change is None:
+            questions = (q.keys for q in step.maintenance.questions)
+            leaves = self.leaves(look, session, step.maintenance.change, *questions)
+            found = answered(step.maintenance, look, session, leaves)
+            if found.nothing:
                 return self.untouched(look, self.note(look, "incremental", step.reason, step.cost.seconds))
+            leaves.mention([found.change])
+            job = Job(step, look, session, leaves, unparse(found.change, leaves), tell)
             match step.maintenance.merge:
                 case MergeBag():
-                    return self.maintain_bag(step, step.maintenance.merge, look, session, change=change, tell=tell)
+                    return self.maintain_bag(job, step.maintenance.merge)
                 case MergeGroups():
-                    return self.maintain_groups(step, step.maintenance.merge, look, session, change=change, tell=tell)
+                    return self.maintain_groups(job, step.maintenance.merge)
                 case MergeTop():
-                    return self.maintain_top(step, step.maintenance.merge, look, session, change=change, tell=tell)
+                    return self.maintain_top(job, step.maintenance.merge)
 
-    def maintain_bag(
-        self, step: Maintain, merge: MergeBag, look: Look, session: SparkSession, *, change: str, tell: Tell
-    ) -> Outcome:
+    def maintain_bag(self, job: Job, merge: MergeBag) -> Outcome:
         weight = f.col(WEIGHT)
         came = f.coalesce(f.sum(f.when(weight > 0, weight)), f.lit(0)).alias("came")
         went = f.coalesce(f.sum(f.when(weight < 0, -weight)), f.lit(0)).alias("went")
-        seen = self.compute(session, change, install.CHANGE_VIEW, came, went)
-        note = self.note(look, "incremental", step.reason, step.cost.seconds)
-        if not seen["came"] and not seen["went"]:
-            return self.untouched(look, note)
-        table, version = look.view.backing, look.standing.version
-        way = step.install if seen["went"] else "append"
-        statement = install.install_bag(way, table, version, merge)
-        note = replace(note, rows_inserted=seen["came"], rows_deleted=seen["went"], install=way)
-        tell(f"installing by {way}")
-        self.install(session, look, note, statement)
-        return Outcome("incremental", step.reason, seen["came"], seen["went"], way)
+        seen = self.compute(job, job.change, install.CHANGE_VIEW, came, went)
+        way = job.step.install if seen["went"] else "append"
+        return self.installed(job, seen, way, install.install_bag(way, job.table, job.old, merge))
 
-    def maintain_groups(
-        self, step: Maintain, merge: MergeGroups, look: Look, session: SparkSession, *, change: str, tell: Tell
-    ) -> Outcome:
-        note = self.note(look, "incremental", step.reason, step.cost.seconds)
-        table, version = look.view.backing, look.standing.version
-        if step.install == "merge":
-            seen = self.compute(session, change, install.CHANGE_VIEW, f.count(f.lit(1)).alias("touched"))
-            if not seen["touched"]:
-                return self.untouched(look, note)
-            tell("installing by merge")
-            commit = self.install(session, look, replace(note, install="merge"), install.merge_groups(table, merge))
-            updated = commit.metrics.get("numTargetRowsUpdated", 0)
-            came = commit.metrics.get("numTargetRowsInserted", 0) + updated
-            went = commit.metrics.get("numTargetRowsDeleted", 0) + updated
-            return Outcome("incremental", step.reason, came, went, "merge")
+    def maintain_groups(self, job: Job, merge: MergeGroups) -> Outcome:
+        if job.step.install == "merge":
+            return self.merge_groups(job, merge)
         hit, was, keep = f.col(install.HIT), f.col(install.WAS), f.col(install.KEEP)
         seen = self.compute(
-            session,
-            install.merged_groups(table, version, merge, change),
+            job,
+            install.merged_groups(job.old, merge, job.change),
             install.CONTENT_VIEW,
-            f.count_if(hit).alias("touched"),
             f.count_if(hit & keep).alias("came"),
             f.count_if(hit & was).alias("went"),
         )
-        if not seen["touched"]:
-            return self.untouched(look, note)
-        statement = install.rewrite_groups(table, merge)
-        note = replace(note, rows_inserted=seen["came"], rows_deleted=seen["went"], install="rewrite")
-        tell("installing by rewrite")
-        self.install(session, look, note, statement)
-        return Outcome("incremental", step.reason, seen["came"], seen["went"], "rewrite")
+        return self.installed(job, seen, "rewrite", install.rewrite_groups(job.table, merge))
 
-    def maintain_top(
-        self, step: Maintain, merge: MergeTop, look: Look, session: SparkSession, *, change: str, tell: Tell
-    ) -> Outcome:
-        query = install.merged_top(look.view.backing, look.standing.version, merge, change)
+    def merge_groups(self, job: Job, merge: MergeGroups) -> Outcome:
+        seen = self.compute(job, job.change, install.CHANGE_VIEW, f.count(f.lit(1)).alias("touched"))
+        note = self.note_of(job)
+        if not seen["touched"]:
+            return self.untouched(job.look, note)
+        job.tell("installing by merge")
+        commit = self.install(
+            job.session, job.look, replace(note, install="merge"), install.merge_groups(job.table, merge)
+        )
+        updated = commit.metrics.get("numTargetRowsUpdated", 0)
+        came = commit.metrics.get("numTargetRowsInserted", 0) + updated
+        went = commit.metrics.get("numTargetRowsDeleted", 0) + updated
+        return Outcome("incremental", job.step.reason, came, went, "merge")
+
+    def maintain_top(self, job: Job, merge: MergeTop) -> Outcome:
         was, kept, none = f.col(install.WAS), f.col(install.KEEP), f.lit(0)
         seen = self.compute(
-            session,
-            query,
+            job,
+            install.merged_top(job.old, merge, job.change),
             install.CONTENT_VIEW,
             f.sum(f.greatest(kept - was, none)).alias("came"),
             f.sum(f.greatest(was - kept, none)).alias("went"),
             f.sum(kept).alias("kept"),
             f.count_if(f.col(WHOLE)).alias("whole"),
         )
-        note = self.note(look, "incremental", step.reason, step.cost.seconds)
-        if not seen["came"] and not seen["went"]:
-            return self.untouched(look, note)
-        if not seen["whole"] and seen["kept"] < merge.wanted:
+        changed = seen["came"] or seen["went"]
+        if changed and not seen["whole"] and seen["kept"] < merge.wanted:
             raise NotThisTimeError(f"of the first rows, {merge.wanted:,} are wanted and only {seen['kept']:,} are left")
-        note = replace(note, rows_inserted=seen["came"], rows_deleted=seen["went"], install="rewrite")
-        tell("installing by rewrite")
-        self.install(session, look, note, install.overwrite(look.view.backing, install.kept_top(merge)))
-        return Outcome("incremental", step.reason, seen["came"], seen["went"], "rewrite")
+        return self.installed(job, seen, "rewrite", install.kept_top(job.table, merge))
 
-    def change(self, step: Maintain, look: Look, session: SparkSession) -> str | None:
-        """The SQL of the change, over what is read once; None if the answers to its questions leave nothing of it."""
-        planned = step.maintenance
+    def installed(self, job: Job, seen: Mapping[str, int], way: Install, what: Rows | Merge) -> Outcome:
+        """Install what was computed, if any rows came or went."""
+        came, went, note = seen["came"], seen["went"], self.note_of(job)
+        if not came and not went:
+            return self.untouched(job.look, note)
+        job.tell(f"installing by {way}")
+        note = replace(note, rows_inserted=came, rows_deleted=went, install=way)
+        self.install(job.session, job.look, note, what, small=job.step.small)
+        return Outcome("incremental", job.step.reason, came, went, way)
+
+    def leaves(self, look: Look, session: SparkSession, *read: Relation) -> ReadOnce:
         rows = {table: sizes.rows for table, sizes in look.situation.sizes.items()}
-        leaves = ReadOnce(session, look.leaves, rows, planned.change, *(q.keys for q in planned.questions))
-        found = answered(planned, look, session, leaves)
-        leaves.mention([found.change])
-        return None if found.nothing else unparse(found.change, leaves)
+        return ReadOnce(session, look.leaves, rows, self.files, *read)
+
+    def files(self, table: str, version: int) -> DataFiles | None:
+        return self.registry.tables.log(table).files(version)
 
     def untouched(self, look: Look, note: RefreshNote) -> Outcome:
         reason = "the changes of its sources do not change it"
         self.record(look, replace(note, strategy="none", reason=reason))
         return Outcome("none", reason, 0, 0)
 
-    def compute(self, session: SparkSession, query: str, view: str, *measures: object) -> Mapping[str, int]:
+    def compute(self, job: Job, query: str, view: str, *measures: object) -> Mapping[str, int]:
         """Run a query once, keep its rows under a temporary name, and return what was counted on the way."""
         counted = Observation()
-        frame: DataFrame = session.sql(query).observe(counted, *measures)  # type: ignore[arg-type]
+        frame: DataFrame = job.session.sql(query).observe(counted, *measures)  # type: ignore[arg-type]
         frame.localCheckpoint().createOrReplaceTempView(view)
         return {name: int(value or 0) for name, value in counted.get.items()}
 
     # All of it
 
     def recompute(self, reason: str, look: Look, tell: Tell, predicted: float | None = None) -> Outcome:
-        session = self.session(look.view, self.fitting(look.situation.source_rows + look.situation.rows))
+        small = look.situation.source_rows + look.situation.rows <= self.settings.small_rows
+        session = self.session(look.view, SMALL_STEP if small else {})
         tell("recomputing it")
         before = look.situation.rows
         note = self.note(look, "recompute", reason, predicted)
         note = replace(note, install="overwrite", rows_deleted=before)
         with _translated(look.view):
-            query = content_query(look.view, look.leaves, self.registry.find)
-            commit = self.install(session, look, note, install.overwrite(look.view.backing, query), may_be_empty=True)
-        return Outcome("recompute", reason, commit.metrics.get("numOutputRows", 0), before, "overwrite")
+            form = form_of(look.view)
+            if form is None:
+                query = content_query(look.view, look.leaves, self.registry.find)
+            else:
+                query = unparse(form.kept.content, self.leaves(look, session, form.kept.content))
+            rows = Rows(look.view.backing, "overwrite", query)
+            commit = self.install(session, look, note, rows, small=small, may_be_empty=True)
+        return Outcome("recompute", reason, commit.rows_added or 0, before, "overwrite")
 
     # Commits
+
+    def note_of(self, job: Job) -> RefreshNote:
+        return self.note(job.look, "incremental", job.step.reason, job.step.cost.seconds)
 
     def note(self, look: Look, strategy: Strategy, reason: str, predicted: float | None = None) -> RefreshNote:
         return RefreshNote(
@@ -245,19 +269,33 @@ class Executor:
         )
 
     def install(
-        self, session: SparkSession, look: Look, note: RefreshNote, statement: str, *, may_be_empty: bool = False
+        self,
+        session: SparkSession,
+        look: Look,
+        note: RefreshNote,
+        what: Rows | Merge,
+        *,
+        small: bool = False,
+        may_be_empty: bool = False,
     ) -> Commit:
-        """Run a statement as the refresh's one commit, and see that the commit is there."""
+        """Bring it into the view's table as the refresh's one commit, and see that the commit is there."""
         view = look.view
-        with only_installer(self.registry.tables.folder(view.backing)), committing(session, view.id, note):
+        folder, log = self.registry.tables.folder(view.backing), self.registry.log(view)
+        rows = what if small and isinstance(what, Rows) else None
+        files = write_rows(session, rows, log.files(note.base), folder) if rows and folder else None
+        with only_installer(folder):
             now = self.registry.current(view)
             if now is None or now.id != view.id:
                 raise ConflictError(
                     f"{view.name} was replaced by another process at the same time; nothing was applied"
                 )
-            session.sql(statement).collect()
+            if files is not None:
+                commit_files(files, note.base, note.to_json(), (transaction_id(view.id), note.sequence))
+            else:
+                with committing(session, view.id, note):
+                    session.sql(what.sql).collect()
         commit = self.find_commit(view, note)
-        if commit is None and may_be_empty and self.registry.log(view).version() == note.base:
+        if commit is None and may_be_empty and log.version() == note.base:
             # Nothing replaced by nothing makes no commit.
             self.record(look, note)
             commit = self.find_commit(view, note)
@@ -268,12 +306,16 @@ class Executor:
     def record(self, look: Look, note: RefreshNote) -> None:
         """Move the covered versions on without touching data."""
         view = look.view
-        moved = replace(note, moves=True)
-        session = self.session(view, {})
-        text = string_literal(moved.to_json())
-        with _translated(view), only_installer(self.registry.tables.folder(view.backing)):
-            session.conf.set(_USER_METADATA, moved.to_json())
-            session.sql(f"ALTER TABLE {view.backing} SET TBLPROPERTIES ({string_literal(COVERS_PROPERTY)} = {text})")
+        moved = replace(note, moves=True).to_json()
+        folder, files = self.registry.tables.folder(view.backing), self.registry.log(view).files(note.base)
+        with _translated(view), only_installer(folder):
+            if folder is not None and files is not None and files.writable:
+                commit_files(NewFiles(folder, "append", {}), note.base, moved)
+                return
+            session = self.session(view, {})
+            session.conf.set(_USER_METADATA, moved)
+            property_ = f"{string_literal(COVERS_PROPERTY)} = {string_literal(moved)}"
+            session.sql(f"ALTER TABLE {view.backing} SET TBLPROPERTIES ({property_})")
 
     def find_commit(self, view: View, note: RefreshNote) -> Commit | None:
         log = self.registry.log(view)

@@ -1,6 +1,8 @@
-"""The Delta statements that install a change, or a whole content, each in one commit."""
+"""What installs a change, or a whole content, each in one commit: rows to write, or a MERGE."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 from viewkeeper.algebra.identity import identity, is_comparable
 from viewkeeper.algebra.relations import WEIGHT, Field
@@ -9,6 +11,7 @@ from viewkeeper.changes.refresh import CHANGE, OLD, MergeBag, MergeGroups, Merge
 from viewkeeper.changes.stored import COUNT, WHOLE
 from viewkeeper.planner.plan import Install
 from viewkeeper.sql.unparse import order_text, quote, render, string_literal
+from viewkeeper.store.commits import Mode
 
 CHANGE_VIEW = "__vk_change"  # temporary views of the refresh's own session
 CONTENT_VIEW = "__vk_content"
@@ -18,44 +21,61 @@ _THERE = "a change adds a row of a key that is there: the key does not hold, or 
 _RAISE = f"CAST(raise_error({string_literal(_GONE)}) AS BIGINT)"
 
 
-def overwrite(table: str, query: str) -> str:
-    return f"INSERT OVERWRITE {table}\n{query}"
+@dataclass(frozen=True)
+class Rows:
+    """The rows of a query, to be added to a table or to take the place of all it holds."""
+
+    table: str
+    mode: Mode
+    query: str
+
+    @property
+    def sql(self) -> str:
+        return f"INSERT {'INTO' if self.mode == 'append' else 'OVERWRITE'} {self.table}\n{self.query}"
 
 
-def install_bag(way: Install, table: str, version: int, merge: MergeBag) -> str:
-    """The statement that brings the rows of the change into the table."""
+@dataclass(frozen=True)
+class Merge:
+    """A MERGE statement."""
+
+    sql: str
+
+
+def install_bag(way: Install, table: str, old: str, merge: MergeBag) -> Rows | Merge:
+    """What brings the rows of the change into the table, of which `old` is what it was."""
     match way:
         case "append":
             return append_bag(table, merge)
         case "rewrite":
-            return rewrite_bag(table, version, merge)
+            return rewrite_bag(table, old, merge)
         case "merge":
-            return merge_keyed(table, merge) if merge.key else merge_bag(table, version, merge)
+            return merge_keyed(table, merge) if merge.key else merge_bag(table, old, merge)
 
 
-def append_bag(table: str, merge: MergeBag) -> str:
+def append_bag(table: str, merge: MergeBag) -> Rows:
     cols = _columns(merge)
-    return (
-        f"INSERT INTO {table}\nSELECT {cols} FROM {CHANGE_VIEW}\n"
-        f"LATERAL VIEW explode(sequence(1L, {WEIGHT})) AS __vk_copy"
+    return Rows(
+        table, "append", f"SELECT {cols} FROM {CHANGE_VIEW}\nLATERAL VIEW explode(sequence(1L, {WEIGHT})) AS __vk_copy"
     )
 
 
-def rewrite_bag(table: str, version: int, merge: MergeBag) -> str:
+def rewrite_bag(table: str, old: str, merge: MergeBag) -> Rows:
     """Old rows and change rows added up, each written as often as is left of it."""
     cols = _columns(merge)
     left = _checked(f"sum({WEIGHT})")
-    return (
-        f"INSERT OVERWRITE {table}\nSELECT {cols} FROM (\n"
+    return Rows(
+        table,
+        "overwrite",
+        f"SELECT {cols} FROM (\n"
         f"  SELECT {_of_equal_rows(merge)}, sum({WEIGHT}) AS {WEIGHT} FROM (\n"
-        f"    SELECT {cols}, 1L AS {WEIGHT} FROM {table} VERSION AS OF {version}\n"
+        f"    SELECT {cols}, 1L AS {WEIGHT} FROM {old}\n"
         f"    UNION ALL SELECT {cols}, {WEIGHT} FROM {CHANGE_VIEW})\n"
         f"  GROUP BY {_identities(merge)} HAVING {left} > 0)\n"
-        f"LATERAL VIEW explode(sequence(1L, {WEIGHT})) AS __vk_copy"
+        f"LATERAL VIEW explode(sequence(1L, {WEIGHT})) AS __vk_copy",
     )
 
 
-def merge_bag(table: str, version: int, merge: MergeBag) -> str:
+def merge_bag(table: str, old: str, merge: MergeBag) -> Merge:
     """Rows of which copies went are deleted altogether, and what is left of them is inserted again.
 
     MERGE cannot delete some of several equal rows. So a source row either finds (`__vk_find`) and deletes all
@@ -63,7 +83,7 @@ def merge_bag(table: str, version: int, merge: MergeBag) -> str:
     """
     cols = _columns(merge)
     left = f"count(t.__vk_one) + first(c.{WEIGHT})"
-    return (
+    return Merge(
         f"MERGE INTO {table} AS t USING (\n"
         f"  SELECT {cols}, true AS __vk_find FROM {CHANGE_VIEW} WHERE {WEIGHT} < 0\n"
         f"  UNION ALL\n"
@@ -71,7 +91,7 @@ def merge_bag(table: str, version: int, merge: MergeBag) -> str:
         f"    SELECT {cols}, {WEIGHT} AS __vk_copies FROM {CHANGE_VIEW} WHERE {WEIGHT} > 0\n"
         f"    UNION ALL\n"
         f"    SELECT {_of_equal_rows(merge, 'c')}, {_checked(left)}\n"
-        f"    FROM {CHANGE_VIEW} AS c LEFT JOIN (SELECT *, 1 AS __vk_one FROM {table} VERSION AS OF {version}) AS t\n"
+        f"    FROM {CHANGE_VIEW} AS c LEFT JOIN (SELECT *, 1 AS __vk_one FROM {old}) AS t\n"
         f"      ON {_same_row(merge, 't', 'c')}\n"
         f"    WHERE c.{WEIGHT} < 0 GROUP BY {_identities(merge, 'c')})\n"
         f"  LATERAL VIEW explode(sequence(1L, __vk_copies)) AS __vk_copy WHERE __vk_copies > 0) AS s\n"
@@ -81,7 +101,7 @@ def merge_bag(table: str, version: int, merge: MergeBag) -> str:
     )
 
 
-def merge_keyed(table: str, merge: MergeBag) -> str:
+def merge_keyed(table: str, merge: MergeBag) -> Merge:
     """Of the rows of a key, the one that comes takes the place of the one that goes."""
     names = tuple(f.name for f in merge.columns)
     cols, key = _list(names), _list(merge.key)
@@ -90,7 +110,7 @@ def merge_keyed(table: str, merge: MergeBag) -> str:
     first = quote(names[0])
     gone, there = (f"raise_error({string_literal(message)})" for message in (_GONE, _THERE))
     # As in merge_groups, only the value of an impossible row may raise the error.
-    return (
+    return Merge(
         f"MERGE INTO {table} AS t USING (\n"
         f"  SELECT {cols}, {WEIGHT}, min({WEIGHT}) OVER (PARTITION BY {key}) < 0 AS __vk_was FROM {CHANGE_VIEW}\n"
         f"  QUALIFY row_number() OVER (PARTITION BY {key} ORDER BY {WEIGHT} DESC) = 1) AS s\n"
@@ -126,7 +146,7 @@ def _identity(field: Field, table: str | None) -> str:
     return render(identity(Column(field.name), field.type), {field.name: _list((field.name,), table)})
 
 
-def merged_top(table: str, version: int, merge: MergeTop, change: str) -> str:
+def merged_top(old: str, merge: MergeTop, change: str) -> str:
     """The kept rows and the changed ones that can be placed among them, with how many there were and are of each.
 
     A changed row can be placed if all rows are kept, or if a kept row stands behind it in the order. Of the last kept
@@ -141,7 +161,7 @@ def merged_top(table: str, version: int, merge: MergeTop, change: str) -> str:
     return (
         f"WITH counted AS (\n"
         f"  SELECT {cols}, sum({WAS}) AS {WAS}, sum({WEIGHT}) AS {WEIGHT}, bool_and({WHOLE}) AS {WHOLE} FROM (\n"
-        f"    SELECT {cols}, 1L AS {WAS}, 0L AS {WEIGHT}, {WHOLE} FROM {table} VERSION AS OF {version}\n"
+        f"    SELECT {cols}, 1L AS {WAS}, 0L AS {WEIGHT}, {WHOLE} FROM {old}\n"
         f"    UNION ALL SELECT {cols}, 0L, {WEIGHT}, NULL FROM (\n{change}))\n"
         f"  GROUP BY {cols}),\n"
         f"placed AS (\n"
@@ -156,14 +176,16 @@ def merged_top(table: str, version: int, merge: MergeTop, change: str) -> str:
     )
 
 
-def kept_top(merge: MergeTop) -> str:
+def kept_top(table: str, merge: MergeTop) -> Rows:
     """What is left of the first rows, each as often as it is kept."""
     cols = _list(tuple(f.name for f in merge.columns))
     copies = f"LATERAL VIEW explode(sequence(1L, {KEEP})) AS __vk_copy"
-    return f"SELECT {cols}, {WHOLE} FROM (SELECT * FROM {CONTENT_VIEW} WHERE {KEEP} > 0)\n{copies}"
+    return Rows(
+        table, "overwrite", f"SELECT {cols}, {WHOLE} FROM (SELECT * FROM {CONTENT_VIEW} WHERE {KEEP} > 0)\n{copies}"
+    )
 
 
-def merged_groups(table: str, version: int, merge: MergeGroups, change: str) -> str:
+def merged_groups(old: str, merge: MergeGroups, change: str) -> str:
     """Every row of the view after the change, and how it came to be: touched, there before, still there."""
     values = _values(merge, "t", "c")
     hit = f"c.{HIT} IS NOT NULL"
@@ -173,18 +195,18 @@ def merged_groups(table: str, version: int, merge: MergeGroups, change: str) -> 
     return (
         f"SELECT {columns},\n  {hit} AS {HIT}, t.{WAS} IS NOT NULL AS {WAS},\n"
         f"  IF({hit}, {_positive(merge, _checked(values[COUNT]))}, true) AS {KEEP}\n"
-        f"FROM (SELECT *, true AS {WAS} FROM {table} VERSION AS OF {version}) AS t\n"
+        f"FROM (SELECT *, true AS {WAS} FROM {old}) AS t\n"
         f"FULL OUTER JOIN (SELECT *, true AS {HIT} FROM (\n{change})) AS c ON {_on(merge)}"
     )
 
 
-def rewrite_groups(table: str, merge: MergeGroups) -> str:
+def rewrite_groups(table: str, merge: MergeGroups) -> Rows:
     """What is left of `merged_groups` in the place of what was there."""
     columns = _list(tuple(item.name for item in merge.columns))
-    return overwrite(table, f"SELECT {columns} FROM {CONTENT_VIEW} WHERE {KEEP}")
+    return Rows(table, "overwrite", f"SELECT {columns} FROM {CONTENT_VIEW} WHERE {KEEP}")
 
 
-def merge_groups(table: str, merge: MergeGroups) -> str:
+def merge_groups(table: str, merge: MergeGroups) -> Merge:
     """V ⊔ □V as one MERGE."""
     matched = _values(merge, "t", "c")
     alone = _values(merge, None, "c")
@@ -192,7 +214,7 @@ def merge_groups(table: str, merge: MergeGroups) -> str:
     names = _list(tuple(i.name for i in merge.columns))
     inserted = ", ".join(alone[i.name] for i in merge.columns)
     # Conditions are evaluated for every pair of rows, so only the value of an impossible row may raise the error.
-    return (
+    return Merge(
         f"MERGE INTO {table} AS t USING {CHANGE_VIEW} AS c ON {_on(merge)}\n"
         f"WHEN MATCHED AND {_below_zero(matched[COUNT])} THEN UPDATE SET t.{quote(COUNT)} = {_RAISE}\n"
         f"WHEN MATCHED AND NOT ({_positive(merge, matched[COUNT])}) THEN DELETE\n"

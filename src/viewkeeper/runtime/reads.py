@@ -1,33 +1,48 @@
-"""Leaves that a refresh reads once, however often its change mentions them.
+"""Leaves that a refresh reads at little cost, and once, however often its change mentions them.
 
-A pinned table that is mentioned several times is analysed once, since each analysis loads a snapshot, and read once
-if it is small, since each scan asks the log which files to read. Changes that are mentioned several times, or joined,
-are read first, if they are few: Spark then knows how few they are, and sends them to the other side of a join instead
-of shuffling both.
+A pinned table is read by its files where the log names them (`store/files.py`). Where it does not, a table that is
+mentioned several times is analysed once, since each analysis loads a snapshot. Either way it is read once if it is
+small. Changes that are mentioned several times, or joined, are read first, if they are few: Spark then knows how few
+they are, and sends them to the other side of a join instead of shuffling both.
 """
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from viewkeeper.algebra.identity import is_comparable
 from viewkeeper.algebra.relations import WEIGHT, Changes, Join, Relation, Scan, ScanColumn, State, inputs
-from viewkeeper.sql.unparse import quote
+from viewkeeper.sql.unparse import quote, string_literal
+from viewkeeper.store.changes import Feed, Files
+from viewkeeper.store.files import DataFiles, file_name
 from viewkeeper.store.leaves import PinnedLeaves
 
 FETCHED_ROWS = 10_000  # more rows than this are not brought to the driver
 
 
+FindFiles = Callable[[str, int], DataFiles | None]
+
+
 class ReadOnce:
     """Leaves of one change and of the questions before it, in one private session."""
 
-    def __init__(self, session: SparkSession, pinned: PinnedLeaves, rows: Mapping[str, int], *read: Relation) -> None:
+    def __init__(
+        self,
+        session: SparkSession,
+        pinned: PinnedLeaves,
+        rows: Mapping[str, int],
+        files: FindFiles,
+        *read: Relation,
+    ) -> None:
         self.session = session
         self.pinned = pinned
         self.rows = rows
+        self.files = files
         self.held: dict[tuple[str, str], str] = {}
         self.mention(read)
 
@@ -42,28 +57,58 @@ class ReadOnce:
         self.states = [n for n in nodes if isinstance(n, Scan)]
 
     def state(self, table: str, state: State) -> str:
+        pin = self.pinned.pins[table]
+        files = self.files(table, pin.old if state == "old" else pin.new)
         text = self.pinned.state(table, state)
-        if self.mentions[table, state] == 1:
+        several = self.mentions[table, state] > 1
+        if files is None and not several:
             return text
-        few = self.rows[table] <= FETCHED_ROWS
+        few = several and self.rows[table] <= FETCHED_ROWS
 
         def read() -> DataFrame:
-            frame = self.session.sql(f"SELECT {self.columns(table)} FROM {text}")
+            frame = self.session.sql(f"SELECT * FROM {text}") if files is None else rows_of(self.session, files)
+            frame = frame.select(*self.columns(table))
             return self.fetched(frame) if few else frame
 
         return self.hold((table, state), read)
 
+    def version(self, table: str, version: int) -> str:
+        """A table at a version, as it stands in FROM."""
+        files = self.files(table, version)
+        if files is None:
+            return f"{table} VERSION AS OF {version}"
+        return self.hold((table, str(version)), lambda: rows_of(self.session, files))
+
     def changes(self, table: str, columns: tuple[ScanColumn, ...]) -> str:
         few = self.pinned.pins[table].change.rows <= FETCHED_ROWS
         if not few or (self.mentions[table, "changes"] == 1 and not self.joined):
-            return self.pinned.changes(table, columns)
+            return self.changed_rows(table, columns)
 
         def read() -> DataFrame:
             wanted = {c.source: c for n in self.changed if n.table == table for c in n.columns}
-            return self.fetched(self.session.sql(self.pinned.changes(table, tuple(wanted.values()))))
+            return self.fetched(self.session.sql(self.changed_rows(table, tuple(wanted.values()))))
 
         name = self.hold((table, "changes"), read)
-        return f"SELECT {''.join(f'{quote(c.source)}, ' for c in columns)}{WEIGHT} FROM {name}"
+        return f"SELECT {_listed(columns)}{WEIGHT} FROM {name}"
+
+    def changed_rows(self, table: str, columns: tuple[ScanColumn, ...]) -> str:
+        """The query of a table's changes: by the files that came and went, where they are all it takes."""
+        pin = self.pinned.pins[table]
+        match pin.change:
+            case Files(added, removed) | Feed(added=added, removed=removed) if added or removed:
+                parts = [(pin.new, added, "came", "1L"), (pin.old, removed, "went", "-1L")]
+            case _:
+                return self.pinned.changes(table, columns)
+        texts = []
+        for version, names, state, weight in parts:
+            if names:
+                files = self.files(table, version)
+                if files is None:
+                    return self.pinned.changes(table, columns)
+                some = files.only(names)
+                held = self.hold((table, state), lambda some=some: rows_of(self.session, some))  # type: ignore[misc]
+                texts.append(f"SELECT {_listed(columns)}{weight} AS {WEIGHT} FROM {held}")
+        return "\nUNION ALL\n".join(texts)
 
     def moment(self, function: str, state: State) -> str:
         return self.pinned.moment(function, state)
@@ -84,10 +129,32 @@ class ReadOnce:
         rows = self.session._jsparkSession.createDataFrame(java.collectAsList(), java.schema())
         return DataFrame(rows, self.session)
 
-    def columns(self, table: str) -> str:
+    def columns(self, table: str) -> list[str]:
         """What any mention of the table reads."""
         names = dict.fromkeys(c.source for n in self.states if n.table == table for c in n.columns)
-        return ", ".join(map(quote, names)) or "1 AS __vk_nothing"
+        return list(map(quote, names))
+
+
+def rows_of(session: SparkSession, files: DataFiles) -> DataFrame:
+    """All rows of the files that were not deleted."""
+    schema = StructType.fromJson(json.loads(files.schema))
+    if not files.whole and not files.masked:
+        return session.createDataFrame([], schema)
+    reader = session.read.schema(schema)
+    if not files.masked:
+        return reader.parquet(*files.whole)
+    masked = reader.parquet(*(path for path, _ in files.masked))
+    left = masked.where(" AND ".join(_not_deleted(path, gone) for path, gone in files.masked))
+    return reader.parquet(*files.whole).unionAll(left) if files.whole else left
+
+
+def _not_deleted(path: str, gone: tuple[int, ...]) -> str:
+    name = string_literal(file_name(path))
+    return f"NOT (_metadata.file_name = {name} AND _metadata.row_index IN ({', '.join(map(str, gone))}))"
+
+
+def _listed(columns: tuple[ScanColumn, ...]) -> str:
+    return "".join(f"{quote(c.source)}, " for c in columns)
 
 
 def _is_plain(type_: str) -> bool:

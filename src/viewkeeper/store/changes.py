@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from viewkeeper.errors import ViewkeeperError
+from viewkeeper.store.files import file_name
 from viewkeeper.store.log import Commit, Metadata, TableLog
 
 
@@ -21,12 +22,14 @@ class Unchanged:
 
 @dataclass(frozen=True)
 class Feed:
-    """The change data feed has every change of the range."""
+    """The change data feed has every change of the range; where it has no files of its own, these files tell it too."""
 
     first: int
     last: int
     appended: bool
     rows: int
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -76,7 +79,8 @@ def changes_between(log: TableLog, covered_id: str, old: int, new: int, columns:
     appended = all(c.only_adds for c in commits)
     if now.metadata.has_feed and all(m.has_feed for m in schemas) and _only_grew(schemas):
         first = next(c.version for c in commits if c.changes_data)
-        return Feed(first, new, appended, rows)
+        added, removed = _touched(commits) if all(c.changes_files for c in commits) else ((), ())
+        return Feed(first, new, appended, rows, added, removed)
     # The files that a compaction writes hold old rows too, which those it removes tell apart.
     return _files(log, old, commits, appended=appended and not any(c.removed for c in commits), rows=rows)
 
@@ -110,9 +114,15 @@ def _files(log: TableLog, old: int, commits: list[Commit], *, appended: bool, ro
     """All files that any commit of the range touched, compactions included: those may hold changed rows too."""
     if not appended and not _version_readable(log, old):
         return Unreadable(f"version {old} can no longer be read, and its change data feed does not cover it")
+    added, removed = _touched(commits)
+    return Files(added, () if appended else removed, appended, rows)
+
+
+def _touched(commits: list[Commit]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The names of the files that came and of those that went."""
     added = tuple(sorted({_file_name(a) for c in commits for a in c.added}))
     removed = tuple(sorted({_file_name(a) for c in commits for a in c.removed}))
-    return Files(added, () if appended else removed, appended, rows)
+    return added, removed
 
 
 def _version_readable(log: TableLog, version: int) -> bool:
@@ -124,4 +134,4 @@ def _version_readable(log: TableLog, version: int) -> bool:
 
 
 def _file_name(action: Mapping[str, Any]) -> str:
-    return unquote(str(action["path"])).rsplit("/", 1)[-1]
+    return file_name(unquote(str(action["path"])))

@@ -15,6 +15,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from viewkeeper.errors import SourceError, StorageError
+from viewkeeper.store.files import DataFiles, data_files
 
 FEED = "delta.enableChangeDataFeed"
 _DIGITS = 20
@@ -87,6 +88,11 @@ class Commit:
         return not self.feed_files and not any(a.get("dataChange", True) for a in self.removed)
 
     @property
+    def changes_files(self) -> bool:
+        """Whether all it did to rows was to add and remove whole files of them."""
+        return not self.feed_files and all(a.get("dataChange", True) for a in (*self.added, *self.removed))
+
+    @property
     def rows_added(self) -> int | None:
         counts = [_records(a) for a in self.added if a.get("dataChange", True)]
         return None if any(c is None for c in counts) else sum(c or 0 for c in counts)
@@ -132,6 +138,9 @@ class TableLog(Protocol):
 
     def snapshot(self, version: int | None = None) -> Snapshot: ...
 
+    def files(self, version: int) -> DataFiles | None:
+        """The data files of this version; None where Delta has to read them."""
+
     def commit(self, version: int) -> Commit | None:
         """The commit of this version; None where the log no longer has it."""
 
@@ -171,6 +180,7 @@ class FileLog:
         self.path = path
         self._commits: dict[int, tuple[_Stamp, Commit]] = {}
         self._snapshots: dict[int, tuple[_Stamp, Snapshot]] = {}
+        self._files: dict[int, tuple[_Stamp, DataFiles | None]] = {}
 
     def version(self) -> int:
         try:
@@ -190,6 +200,13 @@ class FileLog:
         known = self._snapshots.get(number)
         if known is None or known[0] != stamp or stamp is None:
             known = self._snapshots[number] = (stamp, self._load(number))
+        return known[1]
+
+    def files(self, version: int) -> DataFiles | None:
+        rows, stamp = self.snapshot(version).rows, self._stamp(version)
+        known = self._files.get(version)
+        if known is None or known[0] != stamp or stamp is None:
+            known = self._files[version] = (stamp, data_files(self._open(version), rows))
         return known[1]
 
     def commit(self, version: int) -> Commit | None:

@@ -7,6 +7,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Row, SparkSession
 
 from viewkeeper.errors import SourceError
+from viewkeeper.store.files import DataFiles
 from viewkeeper.store.log import Commit, Metadata, Snapshot, described, parse_commit
 
 
@@ -37,6 +38,10 @@ class SparkLog:
             int(detail["sizeInBytes"] or 0),
             int(detail["numFiles"] or 0),
         )
+
+    def files(self, version: int) -> DataFiles | None:
+        """Not named without a job; Delta reads them itself."""
+        return None
 
     def commit(self, version: int) -> Commit | None:
         if version not in self._commits:
