@@ -52,7 +52,8 @@ def wait_for(process: subprocess.Popen[str], word: str, seconds: float = 240) ->
 def test_killed_at_random_moments_then_raced(tmp_path: Path) -> None:
     """Whenever it is killed, the next opening finds every view consistent, and a refresh makes it right.
 
-    Then two refreshers and a writer at once: nothing is applied twice, and in the end every view is right.
+    Then two processes refresh at once while one of them writes: nothing is applied twice, and in the end every view is
+    right.
     """
     chance = random.Random(int(os.environ.get("VIEWKEEPER_SEED", str(time.time_ns()))))
     for moment in ["creating best", *itertools.islice(itertools.cycle(["replaced", "refreshed"]), KILLS - 1)]:
@@ -60,10 +61,10 @@ def test_killed_at_random_moments_then_raced(tmp_path: Path) -> None:
         wait_for(process, moment)
         time.sleep(chance.uniform(0.05, 3.0))
         kill(process)
-    workers = [start(tmp_path / "wh", mode, RACE) for mode in ("refresh", "refresh", "write")]
+    workers = [start(tmp_path / "wh", mode, RACE) for mode in ("refresh", "write")]
     printed = [worker.communicate()[0] for worker in workers]
-    assert [worker.returncode for worker in workers] == [0, 0, 0], printed
-    assert all("done" in text for text in printed[:2]), printed
+    assert [worker.returncode for worker in workers] == [0, 0], printed
+    assert all("done" in text for text in printed), printed
     process = start(tmp_path / "wh", "check")
     wait_for(process, "consistent")
     kill(process)
