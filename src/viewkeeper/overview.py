@@ -213,9 +213,11 @@ def kept_text(view: View) -> str:
         case KeptGroups(key=key, states=states):
             lines = [f"one row per {', '.join(key)}" if key else "one row for everything"]
             for s in states:
-                how = {"add": "added up from changes", "fresh": "its group computed afresh"}.get(
-                    s.merge, "kept from inserts; its group computed afresh after deletes"
-                )
+                how = {
+                    "add": "added up from changes",
+                    "fresh": "its group computed afresh",
+                    "drift": f"how far {s.drift_of} may be off; past 1e-9 of it, its group is computed afresh",
+                }.get(s.merge, "kept from inserts; its group computed afresh after deletes")
                 why = f" ({s.why_fresh})" if s.why_fresh else ""
                 lines.append(f"  {s.name}: {s.measure.function}, {how}{why}")
             return "\n".join(lines)

@@ -197,14 +197,18 @@ def _sql(seen: Look, step: Step, registry: Registry) -> Sections:
 def _install_sections(seen: Look, step: Maintain) -> Sections:
     table = seen.view.backing
     old = f"{table} VERSION AS OF {seen.standing.version}"
+    doubt, sections = step.maintenance.doubt, {}
+    if doubt is not None and isinstance(step.maintenance.merge, MergeGroups):
+        sections["SQL of the groups whose sums may be off"] = install.doubted_keys(old, step.maintenance.merge, doubt)
     match step.maintenance.merge:
         case MergeBag() as merge:
             return {"SQL of the install": install.install_bag(step.install, table, old, merge).sql}
         case MergeGroups() as merge if step.install == "merge":
-            return {"SQL of the install": install.merge_groups(table, merge).sql}
+            return {**sections, "SQL of the install": install.merge_groups(table, merge).sql}
         case MergeGroups() as merge:
             change = f"SELECT * FROM {install.CHANGE_VIEW}"
             return {
+                **sections,
                 "SQL of the rows after it": install.merged_groups(old, merge, change),
                 "SQL of the install": install.rewrite_groups(table, merge).sql,
             }

@@ -13,6 +13,7 @@ from viewkeeper.algebra.identity import identity, is_comparable, why_no_identity
 from viewkeeper.algebra.orders import is_settled, without_ties
 from viewkeeper.algebra.relations import (
     Aggregate,
+    Item,
     Measure,
     Ordering,
     Project,
@@ -21,8 +22,9 @@ from viewkeeper.algebra.relations import (
     Window,
     WindowColumn,
     names,
+    pass_through,
 )
-from viewkeeper.algebra.scalars import Column
+from viewkeeper.algebra.scalars import Cast, Column, Literal
 from viewkeeper.algebra.settled import in_order, settled, why_not_settled
 from viewkeeper.changes.weights import net, weighted
 from viewkeeper.sql.unparse import render, unparse
@@ -52,6 +54,14 @@ def test_sums_do_not_depend_on_the_order_of_rows(rows: list[tuple[object, ...]],
     order.shuffle(mixed)  # type: ignore[attr-defined]
     first, second = (evaluate(rel, {"r": TableStates(names(R), Counter(), Counter(some))}) for some in (rows, mixed))
     assert first == second
+
+
+def test_a_constant_is_added_up_only_where_the_filter_holds() -> None:
+    half = Project(R, (*pass_through(R.schema), Item("half", Cast(Literal("0.5"), "double"), "double")))
+    rel = settled(Aggregate(half, ("g",), (Measure("s", "sum", ("half",), "double", where="f"),)))
+    rows = Counter([(1, None, True), (1, None, False), (2, None, False)])
+    assert evaluate(rel, {"r": TableStates(names(R), Counter(), rows)}) == Counter([(1, 0.5), (2, None)])
+    assert "SUM(IF(" in unparse(rel)
 
 
 def test_how_settled_measures_are_written() -> None:
@@ -142,7 +152,7 @@ def test_rows_with_values_that_cannot_be_compared_are_netted_by_identity() -> No
         ("sum", "decimal(28,7)", False),
         ("avg", "decimal(18,2)", True),
         ("avg", "decimal(19,2)", False),
-        ("sum", "double", False),
+        ("sum", "double", True),
     ],
 )
 def test_what_is_added_up(function: str, type_: str, added: bool) -> None:

@@ -127,7 +127,9 @@ class _Plan:
 
     def over(self, m: Measure) -> Measure:
         """The measure over a window in the order of its arguments, of which every row of the group has the value."""
-        args = tuple(self.constants.get(a) or Column(self.masked(a, m)) for a in m.args)
+        # A constant stays one, as a percentage must, unless there is nothing else to leave out rows by.
+        constants = {} if m.where and set(m.args) <= self.constants.keys() else self.constants
+        args = tuple(constants.get(a) or Column(self.masked(a, m)) for a in m.args)
         order = tuple(Ordering(a.name) for a in args if isinstance(a, Column))
         name = f"__vk_over_{m.name}"
         column = WindowColumn(name, m.function.upper(), args, m.type, _WHOLE)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import assert_never
 
+from viewkeeper.algebra.conditions import disjunction
 from viewkeeper.algebra.identity import is_comparable
 from viewkeeper.algebra.keys import NOTHING, Declared, keys
 from viewkeeper.algebra.node import walk
@@ -22,12 +23,14 @@ from viewkeeper.algebra.relations import (
     Project,
     Relation,
     Scan,
+    ScanColumn,
     Schema,
     is_empty,
     pass_through,
 )
 from viewkeeper.algebra.scalars import NULL, ZERO, Cast, Column, Scalar, call
-from viewkeeper.algebra.types import BIGINT, INTEGRAL, decimal, decimal_parts
+from viewkeeper.algebra.types import BIGINT, FLOATING, INTEGRAL, decimal, decimal_parts
+from viewkeeper.changes.drift import DOUBLE, STEPS, grown, too_far, weighted
 from viewkeeper.changes.groups import affected_keys, restrict
 from viewkeeper.changes.propagate import change
 from viewkeeper.changes.references import Question, questions
@@ -35,6 +38,7 @@ from viewkeeper.changes.stored import COUNT, Kept, KeptBag, KeptGroups, KeptTop,
 from viewkeeper.changes.weights import Changed, net, only_appends
 
 OLD, CHANGE = "old.", "change."
+DOUBTED = "__vk_doubted"  # a table that there is only during a refresh
 
 
 @dataclass(frozen=True)
@@ -82,6 +86,17 @@ Merge = MergeGroups | MergeBag | MergeTop
 
 
 @dataclass(frozen=True)
+class Doubt:
+    """Groups whose floating-point sums may have drifted too far, by a condition over `old.x` and `change.x`.
+
+    Their keys, as a table named DOUBTED, take them out of the change; `afresh` takes their place.
+    """
+
+    condition: Scalar
+    afresh: Relation
+
+
+@dataclass(frozen=True)
 class Maintenance:
     """A view's change as algebra, how to merge it, and why it is computed in this way.
 
@@ -93,6 +108,7 @@ class Maintenance:
     insert_only: bool
     reasons: tuple[Reason, ...] = ()
     questions: tuple[Question, ...] = ()
+    doubt: Doubt | None = None
 
     @property
     def nothing(self) -> bool:
@@ -155,7 +171,7 @@ def _groups(kept: KeptGroups, changed: Changed, declared: Declared) -> Maintenan
     if fresh:
         reasons = tuple(Reason(s.name, f"its groups are computed afresh: {s.why_fresh}") for s in fresh)
         return Maintenance(_recomputed(kept, below), _merge_fresh(kept), False, reasons)
-    return Maintenance(prune(_summed(kept, below)), _merge_added(kept), insert_only=False)
+    return Maintenance(prune(_summed(kept, below)), _merge_added(kept), insert_only=False, doubt=_doubt(kept))
 
 
 def fresh_states(kept: KeptGroups, changed: Changed) -> list[StateColumn]:
@@ -171,16 +187,17 @@ def _summed(kept: KeptGroups, below: Relation) -> Relation:
     """□(γ_G f(A)) = γ_G(Σ weight · A): each state's change, added up per group.   [change table]"""
     types = {f.name: f.type for f in below.schema}
     keys = tuple(Item(k, Column(k), types[k]) for k in kept.key)
-    contributions = tuple(_contribution(s, types) for s in kept.states)
+    sums = {s.name: s for s in kept.states}
+    contributions = tuple(
+        _drifting(s, sums[s.drift_of]) if s.drift_of else _contribution(s, types) for s in kept.states
+    )
     totals = tuple(_total(s, c) for s, c in zip(kept.states, contributions, strict=True))
-    rows = Aggregate(Project(below, (*keys, *contributions)), kept.key, totals)
-    if any(s.merge != "add" for s in kept.states):
+    steps = (Measure(STEPS, "count", (), BIGINT),) if kept.drifts else ()
+    rows = Aggregate(Project(below, (*keys, *contributions)), kept.key, (*totals, *steps))
+    if any(s.merge in ("least", "greatest") for s in kept.states):
         return rows
     moved: list[Scalar] = [call("<>", call("COALESCE", Column(s.name), ZERO), ZERO) for s in kept.states]
-    any_moved = moved[0]
-    for condition in moved[1:]:
-        any_moved = call("OR", any_moved, condition)
-    return Filter(rows, any_moved)
+    return Filter(rows, disjunction(moved))
 
 
 def _contribution(state: StateColumn, types: dict[str, str]) -> Item:
@@ -204,8 +221,18 @@ def _contribution(state: StateColumn, types: dict[str, str]) -> Item:
     return Item(state.name, value, type_)
 
 
+def _drifting(state: StateColumn, total: StateColumn) -> Item:
+    """The size of what one weighted row adds to a sum of floating-point numbers."""
+    size: Scalar = call("ABS", weighted(Column(total.measure.args[0]), Column(WEIGHT)))
+    if total.measure.where:
+        size = call("IF", Column(total.measure.where), size, NULL)
+    return Item(state.name, size, DOUBLE)
+
+
 def _times(argument: Scalar, type_: str, weight: Scalar) -> tuple[Scalar, str]:
-    """argument · weight without loss: in bigint, or in a decimal ten digits wider."""
+    """argument · weight: without loss in bigint, or in a decimal ten digits wider; of doubles as good as it gets."""
+    if type_ in FLOATING:
+        return weighted(argument, weight), DOUBLE
     if type_ in INTEGRAL:
         return call("*", Cast(argument, BIGINT), weight), BIGINT
     precision, scale = decimal_parts(type_) or (0, 0)
@@ -213,28 +240,56 @@ def _times(argument: Scalar, type_: str, weight: Scalar) -> tuple[Scalar, str]:
 
 
 def _total(state: StateColumn, contribution: Item) -> Measure:
-    function = {"add": "sum", "least": "min", "greatest": "max", "fresh": "sum"}[state.merge]
+    function = {"add": "sum", "least": "min", "greatest": "max", "fresh": "sum", "drift": "sum"}[state.merge]
     parts = decimal_parts(contribution.type)
     type_ = decimal(parts[0] + 10, parts[1]) if parts and function == "sum" else contribution.type
     return Measure(state.name, function, (contribution.name,), type_)
 
 
 def _merge_added(kept: KeptGroups) -> MergeGroups:
-    def merged(state: StateColumn) -> Scalar:
-        old, new = Column(OLD + state.name), Column(CHANGE + state.name)
-        if state.merge in ("least", "greatest"):
-            return call(state.merge.upper(), old, new)
-        added = call("+", call("COALESCE", old, ZERO), call("COALESCE", new, ZERO))
-        if state.counted_by is None:
-            return added
-        counted = call(
-            "+",
-            call("COALESCE", Column(OLD + state.counted_by), ZERO),
-            call("COALESCE", Column(CHANGE + state.counted_by), ZERO),
-        )
-        return call("IF", call("=", counted, ZERO), NULL, added)
+    if not kept.drifts:
+        return _merge(kept, _added)
+    afresh = call("IS NULL", Column(CHANGE + STEPS))
+    return _merge(kept, lambda s: call("IF", afresh, Column(CHANGE + s.name), _added(s)))
 
-    return _merge(kept, merged)
+
+def _added(state: StateColumn) -> Scalar:
+    """The new value of a state from its old one and what the change adds to it."""
+    old, new = Column(OLD + state.name), Column(CHANGE + state.name)
+    if state.merge in ("least", "greatest"):
+        return call(state.merge.upper(), old, new)
+    if state.drift_of is not None:
+        added = grown(old, Column(OLD + state.drift_of), new, Column(CHANGE + STEPS))
+    else:
+        added = _sum(old, new)
+    if state.counted_by is None:
+        return added
+    return call("IF", call("=", _counted(state.counted_by), ZERO), NULL, added)
+
+
+def _sum(old: Scalar, new: Scalar) -> Scalar:
+    return call("+", call("COALESCE", old, ZERO), call("COALESCE", new, ZERO))
+
+
+def _counted(counter: str) -> Scalar:
+    """How many values there are after the change."""
+    return _sum(Column(OLD + counter), Column(CHANGE + counter))
+
+
+# Sums of floating-point numbers, which do not cancel
+
+
+def _doubt(kept: KeptGroups) -> Doubt | None:
+    """Which groups have drifted too far, and what they are: T ⟕ γ_G(E_new ⋉ T) for those keys T."""
+    drifts, sums = kept.drifts, {s.name: s for s in kept.states}
+    if not drifts:
+        return None
+    conditions = [too_far(_added(sums[d.drift_of or ""]), _added(d), _counted(d.counted_by or "")) for d in drifts]
+    types = {f.name: f.type for f in kept.input.schema}
+    doubted = Scan(DOUBTED, tuple(ScanColumn(k, k, types[k]) for k in kept.key))
+    groups = _recomputed(kept, doubted)
+    steps = Item(STEPS, Cast(NULL, BIGINT), BIGINT)
+    return Doubt(disjunction(conditions), Project(groups, (*pass_through(groups.schema), steps)))
 
 
 # Anything else: the touched groups afresh

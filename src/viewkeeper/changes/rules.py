@@ -74,6 +74,7 @@ GROUP_KEYS = Rule("affected keys", (propagate._aggregate,))
 PARTITION_KEYS = Rule("affected keys", (propagate._window,))
 BEFORE_AND_AFTER = Rule("before and after", (propagate._top,))
 CHANGE_TABLE = Rule("change table", (refresh._summed,))
+BOUNDED_TABLE = Rule("change table", (refresh._summed, refresh._recomputed))
 RESERVE = Rule("first rows and a reserve")
 GROUPS_AFRESH = Rule("affected keys", (refresh._recomputed,))
 
@@ -101,8 +102,9 @@ def _of_groups(kept: KeptGroups, changed: Changed) -> Applied:
     if fresh:
         against = (f"not a change table: {s.name}: {s.why_fresh}" for s in fresh)
         return Applied(kept.content, 0, GROUPS_AFRESH, tuple(against))
-    merged = (f"{s.name} is merged, since rows only came" for s in kept.states if s.why_fresh)
-    return Applied(kept.content, 0, CHANGE_TABLE, tuple(merged))
+    merged = [f"{s.name} is merged, since rows only came" for s in kept.states if s.why_fresh]
+    drifts = [f"{s.drift_of}: where it may be off by 1e-9, its group is computed afresh" for s in kept.drifts]
+    return Applied(kept.content, 0, BOUNDED_TABLE if drifts else CHANGE_TABLE, (*merged, *drifts))
 
 
 def _below(rel: Relation, changed: Changed, depth: int) -> Iterator[Applied]:

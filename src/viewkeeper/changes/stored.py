@@ -41,10 +41,12 @@ from viewkeeper.algebra.settled import settled, settled_pick, why_not_settled
 from viewkeeper.algebra.types import (
     BIGINT,
     BOOLEAN,
+    FLOATING,
     INTEGRAL,
     decimal,
     decimal_parts,
 )
+from viewkeeper.changes.drift import DOUBLE, none_of
 
 COUNT = "__vk_count"
 WHOLE = "__vk_whole"
@@ -52,20 +54,22 @@ _RESERVE = 100  # at least so many more rows than a LIMIT asks for
 WIDE_INTEGER = "decimal(19,0)"  # as which an average adds up integers
 _COUNT_DIGITS = 13  # a group of ten million million rows is past anything
 
-Merge = OneOf["add", "least", "greatest", "fresh"]
+Merge = OneOf["add", "least", "greatest", "fresh", "drift"]
 
 
 @dataclass(frozen=True)
 class StateColumn:
     """One maintained column of a kept aggregate: its measure, and how a change is merged into it.
 
-    `counted_by` names the column that counts the values behind a sum, which is NULL where that is 0.
+    `counted_by` names the column that counts the values behind a sum, which is NULL where that is 0, and `drift_of`
+    the sum of floating-point numbers of which this column bounds the error.
     """
 
     measure: Measure
     merge: Merge
     why_fresh: str | None = None
     counted_by: str | None = None
+    drift_of: str | None = None
 
     @property
     def name(self) -> str:
@@ -83,6 +87,11 @@ class KeptGroups:
     @property
     def content(self) -> Relation:
         return Aggregate(self.input, self.key, tuple(s.measure for s in self.states))
+
+    @property
+    def drifts(self) -> tuple[StateColumn, ...]:
+        """The bounds on the error of sums of floating-point numbers."""
+        return tuple(s for s in self.states if s.drift_of is not None)
 
 
 @dataclass(frozen=True)
@@ -273,6 +282,8 @@ class _StateBuilder:
         name = self.shown[measure.name]
         argument = self.types[measure.args[0]] if measure.args else None
         why = why_not_additive(measure.function, argument, measure.distinct)
+        if why is None and measure.function != "count" and argument in FLOATING:
+            return self._floating(measure)
         if why is None and measure.function == "avg":
             return self._average(measure, argument or BIGINT)
         if why is None and measure.function == "sum":
@@ -307,6 +318,22 @@ class _StateBuilder:
         )
         self.states.append(StateColumn(total, "add", counted_by=counter))
         return average(Column(total.name), Column(counter), argument, measure.type)
+
+    def _floating(self, measure: Measure) -> Scalar:
+        """A sum or an average of floating-point numbers: their sum, how far it may be off, and how many they are."""
+        name, column, where = self.shown[measure.name], Column(measure.args[0]), self._where(measure)
+        bare = name.removeprefix("__vk_")
+        average_ = measure.function == "avg"
+        counter = self._count_behind(measure)
+        arg = self._arg(column, self.types[column.name])
+        total = Measure(f"__vk_sum_{bare}" if average_ else name, "sum", (arg,), DOUBLE, where=where)
+        drift = Measure(f"__vk_drift_{bare}", "max", (self._arg(none_of(column), DOUBLE),), DOUBLE, where=where)
+        self.states.append(StateColumn(total, "add", counted_by=counter))
+        self.states.append(StateColumn(drift, "drift", counted_by=counter, drift_of=total.name))
+        if not average_:
+            return Column(name)
+        quotient = call("/", Column(total.name), Cast(Column(counter), DOUBLE))
+        return call("IF", call("=", Column(counter), ZERO), NULL, quotient)
 
     def _count_behind(self, measure: Measure) -> str:
         """The column that counts the non-NULL values of a measure's argument."""

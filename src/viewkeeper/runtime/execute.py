@@ -14,8 +14,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as f
 
-from viewkeeper.algebra.relations import WEIGHT, Relation
-from viewkeeper.changes.refresh import Maintenance, MergeBag, MergeGroups, MergeTop, maintenance
+from viewkeeper.algebra.relations import WEIGHT, Relation, names
+from viewkeeper.changes.refresh import DOUBTED, Doubt, Maintenance, MergeBag, MergeGroups, MergeTop, maintenance
 from viewkeeper.changes.stored import WHOLE
 from viewkeeper.changes.weights import Changed
 from viewkeeper.errors import ConflictError, NotIncrementalError, SourceError, StorageError, ViewkeeperError
@@ -142,13 +142,14 @@ class Executor:
                 return self.untouched(look, self.note(look, "incremental", step.reason, step.cost.seconds))
             leaves.mention([found.change])
             job = Job(step, look, session, leaves, unparse(found.change, leaves), tell)
-            match step.maintenance.merge:
-                case MergeBag():
-                    return self.maintain_bag(job, step.maintenance.merge)
-                case MergeGroups():
-                    return self.maintain_groups(job, step.maintenance.merge)
-                case MergeTop():
-                    return self.maintain_top(job, step.maintenance.merge)
+            match found.merge:
+                case MergeBag() as merge:
+                    return self.maintain_bag(job, merge)
+                case MergeGroups() as merge:
+                    settled = self.without_doubt(job, merge, found.doubt, names(found.change)) if found.doubt else job
+                    return self.maintain_groups(settled, merge)
+                case MergeTop() as merge:
+                    return self.maintain_top(job, merge)
 
     def maintain_bag(self, job: Job, merge: MergeBag) -> Outcome:
         weight = f.col(WEIGHT)
@@ -170,6 +171,17 @@ class Executor:
             f.count_if(hit & was).alias("went"),
         )
         return self.installed(job, seen, "rewrite", install.rewrite_groups(job.table, merge))
+
+    def without_doubt(self, job: Job, merge: MergeGroups, doubt: Doubt, columns: tuple[str, ...]) -> Job:
+        """The change once more, with the groups whose sums drifted too far computed afresh."""
+        rows = f.count(f.lit(1)).alias("rows")
+        self.compute(job, job.change, install.CHANGE_VIEW, rows)
+        if self.compute(job, install.doubted_keys(job.old, merge, doubt), DOUBTED, rows)["rows"]:
+            job.leaves.give(DOUBTED, DOUBTED)
+            job.leaves.mention([doubt.afresh])
+            afresh = unparse(doubt.afresh, job.leaves)
+            self.compute(job, install.with_afresh(merge, columns, afresh), install.CHANGE_VIEW, rows)
+        return replace(job, change=f"SELECT * FROM {install.CHANGE_VIEW}")
 
     def merge_groups(self, job: Job, merge: MergeGroups) -> Outcome:
         seen = self.compute(job, job.change, install.CHANGE_VIEW, f.count(f.lit(1)).alias("touched"))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from viewkeeper.algebra.identity import identity, is_comparable
 from viewkeeper.algebra.relations import WEIGHT, Field
 from viewkeeper.algebra.scalars import Column
-from viewkeeper.changes.refresh import CHANGE, OLD, MergeBag, MergeGroups, MergeTop
+from viewkeeper.changes.refresh import CHANGE, DOUBTED, OLD, Doubt, MergeBag, MergeGroups, MergeTop
 from viewkeeper.changes.stored import COUNT, WHOLE
 from viewkeeper.planner.plan import Install
 from viewkeeper.sql.unparse import order_text, quote, render, string_literal
@@ -197,6 +197,22 @@ def merged_groups(old: str, merge: MergeGroups, change: str) -> str:
         f"  IF({hit}, {_positive(merge, _checked(values[COUNT]))}, true) AS {KEEP}\n"
         f"FROM (SELECT *, true AS {WAS} FROM {old}) AS t\n"
         f"FULL OUTER JOIN (SELECT *, true AS {HIT} FROM (\n{change})) AS c ON {_on(merge)}"
+    )
+
+
+def doubted_keys(old: str, merge: MergeGroups, doubt: Doubt) -> str:
+    """The keys of the changed groups that are in doubt."""
+    keys = _list(merge.key, "c") or "1 AS __vk_all"
+    condition = render(doubt.condition, _Sides("t", "c"))
+    return f"SELECT {keys}\nFROM {CHANGE_VIEW} AS c LEFT JOIN {old} AS t ON {_on(merge)}\nWHERE {condition}"
+
+
+def with_afresh(merge: MergeGroups, columns: tuple[str, ...], afresh: str) -> str:
+    """The change, with the groups that were in doubt computed afresh."""
+    same_key = " AND ".join(f"c.{quote(k)} <=> d.{quote(k)}" for k in merge.key) or "true"
+    return (
+        f"SELECT {_list(columns, 'c')} FROM {CHANGE_VIEW} AS c LEFT ANTI JOIN {DOUBTED} AS d ON {same_key}\n"
+        f"UNION ALL\nSELECT {_list(columns)} FROM (\n{afresh})"
     )
 
 

@@ -56,7 +56,13 @@ class ReadOnce:
         self.changed = [n for n in nodes if isinstance(n, Changes)]
         self.states = [n for n in nodes if isinstance(n, Scan)]
 
+    def give(self, table: str, name: str) -> None:
+        """A table that there is only now, under a temporary name."""
+        self.held[table, "new"] = name
+
     def state(self, table: str, state: State) -> str:
+        if (table, state) in self.held:
+            return self.held[table, state]
         pin = self.pinned.pins[table]
         files = self.files(table, pin.old if state == "old" else pin.new)
         text = self.pinned.state(table, state)

@@ -16,7 +16,7 @@ from viewkeeper.store.log import Commit, TableLog, commits_back
 
 VIEW_PROPERTY = "viewkeeper.view"
 COVERS_PROPERTY = "viewkeeper.covers"
-FORMAT = 2
+FORMAT = 3
 
 Policy = OneOf["AUTO", "INCREMENTAL", "INCREMENTAL STRICT", "FULL"]
 SourceKind = OneOf["delta", "view", "other"]

@@ -37,7 +37,7 @@ from viewkeeper.algebra.relations import (
 from viewkeeper.algebra.scalars import Call, Scalar, parts
 from viewkeeper.algebra.settled import in_order
 from viewkeeper.algebra.types import decimal_parts
-from viewkeeper.changes.refresh import CHANGE, OLD, Merge, MergeBag, MergeGroups, MergeTop
+from viewkeeper.changes.refresh import CHANGE, OLD, Doubt, Merge, MergeBag, MergeGroups, MergeTop
 from viewkeeper.testing import frames
 from viewkeeper.testing.values import EXACT, Row, Value, compiled, fits, rounded
 
@@ -303,6 +303,15 @@ def apply(merge: Merge, kept: Bag, change: Bag, columns: tuple[str, ...]) -> Bag
             return _merge_top(merge, kept, weigh(change, columns))
         case _:
             assert_never(merge)
+
+
+def doubted(doubt: Doubt, merge: MergeGroups, kept: Bag, change: Bag, columns: tuple[str, ...]) -> Bag:
+    """The keys of the changed groups that are in doubt."""
+    stored = tuple(item.name for item in merge.columns)
+    seen = tuple(OLD + c for c in stored) + tuple(CHANGE + c for c in columns)
+    condition, groups = compiled(doubt.condition, seen), _by_key(kept, stored, merge.key)
+    changed = _by_key(change, columns, merge.key)
+    return Counter(key for key, row in changed.items() if condition(groups.get(key, (None,) * len(stored)) + row))
 
 
 def _merge_top(merge: MergeTop, kept: Bag, change: Bag) -> Bag | None:
