@@ -329,6 +329,13 @@ CONSTRUCTS = (
         "touched partitions, before and after",
     ),
     Construct(
+        "window functions without `PARTITION BY` that look back: ranks, `lag`, running aggregates",
+        "SELECT id, sum(price) OVER (ORDER BY day), rank() OVER (ORDER BY price DESC) FROM sales",
+        f"{OPERATORS}/window.md",
+        "rows from the first changed one on, before and after",
+        3,
+    ),
+    Construct(
         "`ORDER BY … LIMIT … OFFSET …`",
         "SELECT id FROM sales ORDER BY price DESC LIMIT 10",
         f"{OPERATORS}/top.md",
@@ -458,7 +465,11 @@ CONSTRUCTS = (
         "docs/definitions.md#clauses-of-the-query",
         "used by recomputes only",
     ),
-    Construct("a window without `PARTITION BY`", "SELECT rank() OVER (ORDER BY price) FROM sales", DEFINITIONS),
+    Construct(
+        "a window without `PARTITION BY` that looks ahead: `lead`, `ntile`, frames with `FOLLOWING`",
+        "SELECT lead(price) OVER (ORDER BY day) FROM sales",
+        DEFINITIONS,
+    ),
     Construct("`LIMIT` without `ORDER BY`", "SELECT id FROM sales LIMIT 3", DEFINITIONS),
     Construct(
         "`window_time()`", "SELECT window_time(w) FROM (SELECT window(day, '1 day') AS w FROM sales)", DEFINITIONS
@@ -698,6 +709,9 @@ EXAMPLES = {
         "SELECT store, day, sum(price) OVER (PARTITION BY store ORDER BY day) AS so_far FROM sales",
         ("store", "day", "so_far"),
         propagate._window,
+    ),
+    "window-behind": Example(
+        "SELECT day, sum(price) OVER (ORDER BY day) AS so_far FROM sales", ("day", "so_far"), propagate._behind
     ),
     "top": Example("SELECT id, price FROM sales ORDER BY price DESC LIMIT 3", ("id", "price"), propagate._top),
     "top-inside": Example(

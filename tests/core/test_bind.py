@@ -230,6 +230,7 @@ READ = {
     "frame": "SELECT sum(b) OVER (PARTITION BY s ORDER BY b, a ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS x FROM r",
     "short frame": "SELECT sum(b) OVER (PARTITION BY s ORDER BY b, a ROWS UNBOUNDED PRECEDING) AS x FROM r",
     "lag and lead": "SELECT lag(b) OVER w AS x, lead(b + 1) OVER w AS y FROM r WINDOW w AS (PARTITION BY s ORDER BY b, a)",
+    "row number of all rows": "SELECT a, row_number() OVER (ORDER BY b DESC, a, s) AS n, sum(b) OVER (ORDER BY a) AS x FROM r",
     "window in an expression": "SELECT b - avg(b) OVER (PARTITION BY a) AS x FROM r WHERE b > 0",
     "window of an expression": "SELECT row_number() OVER (PARTITION BY a % 2 ORDER BY b * -1, a, s) AS n FROM r",
     "filter of a window": """SELECT a, b, sum(b) FILTER (WHERE b > 1) OVER (PARTITION BY a ORDER BY b, s) AS x,
@@ -435,7 +436,7 @@ REFUSED = {
     "SELECT a FROM (SELECT a FROM r LIMIT 3) AS q": ("LIMIT without ORDER BY", "3"),
     "SELECT a FROM r UNION ALL SELECT a FROM t LIMIT 3": ("LIMIT without ORDER BY", "3"),
     "SELECT a FROM r OFFSET 3": ("OFFSET without ORDER BY", "3"),
-    "SELECT a, row_number() OVER (ORDER BY a) AS n FROM r": ("window without PARTITION BY", "row_number"),
+    "SELECT a, lead(a) OVER (ORDER BY a) AS n FROM r": ("window without PARTITION BY", "lead"),
     "SELECT a FROM r WHERE EXISTS (SELECT d FROM t FULL JOIN u ON t.a = r.a)": ("correlated subquery", "d FROM t FULL"),
     "SELECT a FROM r WHERE EXISTS (SELECT a FROM t UNION ALL SELECT d FROM t FULL JOIN u ON t.a = r.a)": (
         "correlated subquery",

@@ -48,6 +48,8 @@ OTHERS = {
                   FROM o""",
     "validity": """SELECT k, name, since, lead(since) OVER (PARTITION BY k ORDER BY since, name) AS until FROM
                    (SELECT k, name, min(since) AS since FROM c GROUP BY k, name)""",
+    "numbered": """SELECT id, row_number() OVER (ORDER BY day DESC, id, k, price, tag) AS n, sum(price) OVER (ORDER BY day) AS x,
+                   dense_rank() OVER (ORDER BY price DESC NULLS FIRST) AS r FROM o""",
     "share": "SELECT id, price / sum(price) OVER (PARTITION BY k) AS share, count(*) OVER (PARTITION BY k) AS n FROM o WHERE price > 0",
     "ranked_groups": """SELECT k, tag, sum(price) AS x, dense_rank() OVER (PARTITION BY k ORDER BY sum(price) DESC) AS n
                         FROM o GROUP BY k, tag""",
@@ -99,7 +101,7 @@ LOWERED = {
 
 # What `make test` has time for; `make fuzz` runs all.
 FEW = frozenset(
-    """full_ not_in correlated except_all latest running best over_best dearest averages payloads visits pivot_
+    """full_ not_in correlated except_all latest running numbered best over_best dearest averages payloads visits pivot_
     lateral_left""".split()
 )
 

@@ -26,7 +26,7 @@ from viewkeeper.algebra.relations import (
     pass_through,
     with_inputs,
 )
-from viewkeeper.algebra.scalars import Column
+from viewkeeper.algebra.scalars import Column, Literal
 from viewkeeper.algebra.types import FLOATING
 
 _BY_ROW = frozenset({"ROW_NUMBER", "NTILE", "LAG", "LEAD"})
@@ -37,6 +37,8 @@ _OF_BAGS = frozenset(
 )
 # Functions whose value is the same in every computation, floating-point or not.
 _EXACT = frozenset({"CUME_DIST", "DENSE_RANK", "MAX", "MEDIAN", "MIN", "PERCENTILE", "PERCENT_RANK", "RANK"})
+# Functions that look at rows behind the current one, whatever the frame.
+_BEHIND = frozenset({"CUME_DIST", "LEAD", "NTILE", "PERCENT_RANK"})
 _UP_TO_HERE = "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
 _FROM_HERE = "ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING"
 _WHOLE = "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
@@ -59,6 +61,19 @@ def is_settled(column: WindowColumn) -> bool:
     by_row = column.function in _BY_ROW or column.frame.upper().startswith("ROWS")
     of_bag = column.function in _OF_BAGS and column.type not in FLOATING
     return by_row or of_bag or column.function in _EXACT
+
+
+def only_looks_back(rel: Window) -> bool:
+    """Whether all rows are in one order, and none depends on those behind it."""
+    return not rel.partition_by and bool(rel.order_by) and all(map(looks_back, rel.columns))
+
+
+def looks_back(column: WindowColumn) -> bool:
+    """Whether the value of a row, in some order, depends on no row behind it and those equal to it."""
+    if column.function in _BEHIND or "FOLLOWING" in column.frame.upper():
+        return False
+    offset = column.args[1] if column.function == "LAG" and len(column.args) > 1 else Literal("1")
+    return isinstance(offset, Literal) and offset.sql.isdigit()
 
 
 def _settled(rel: Window) -> Relation:

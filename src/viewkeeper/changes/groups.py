@@ -1,11 +1,12 @@
-"""Affected keys: which groups a change touches, and the rows that belong to them."""
+"""Affected keys: which groups a change touches, and the rows that belong to them; or from where on in an order."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from viewkeeper.algebra.relations import Aggregate, Item, Join, Project, Relation
-from viewkeeper.algebra.scalars import Column, Scalar, conjunction, same
+from viewkeeper.algebra.relations import Aggregate, Item, Join, Measure, Ordering, Project, Relation
+from viewkeeper.algebra.scalars import ZERO, Column, Scalar, call, conjunction, same
+from viewkeeper.algebra.types import BIGINT, BOOLEAN
 
 _KEY = "__vk_key_"
 
@@ -38,3 +39,33 @@ def affected_keys(change: Relation, columns: tuple[str, ...]) -> Keys | None:
 def restrict(rel: Relation, keys: Keys | None) -> Relation:
     """E ⋉ T: the rows of the affected groups."""
     return rel if keys is None else Join(rel, keys.relation, "semi", keys.matches)
+
+
+@dataclass(frozen=True)
+class First:
+    """Where in an order a change begins, in one row, and whether a row of what is ordered is not before that."""
+
+    relation: Relation
+    not_before: Scalar
+
+
+def first_touched(change: Relation, by: Ordering) -> First:
+    """S = the rows from min(δE) on, by the first column of the order; where nothing changed, none."""
+    type_ = next(f.type for f in change.schema if f.name == by.column)
+    own = Item(_KEY + by.column, Column(by.column), type_)
+    null = Item(_KEY + "null", call("IS NULL", Column(by.column)), BOOLEAN)
+    start, nulls, rows = Column(_KEY + "first"), Column(_KEY + "nulls"), Column(_KEY + "rows")
+    found = Aggregate(
+        Project(change, (own, null)),
+        (),
+        (
+            Measure(start.name, "max" if by.descending else "min", (own.name,), type_),
+            Measure(nulls.name, "count", (), BIGINT, where=null.name),
+            Measure(rows.name, "count", (), BIGINT),
+        ),
+    )
+    column = Column(by.column)
+    after = call("<=" if by.descending else ">=", column, start)
+    if by.nulls_first:
+        return First(found, call("OR", after, call(">", nulls, ZERO)))
+    return First(found, call("OR", after, call("AND", call("IS NULL", column), call(">", rows, ZERO))))

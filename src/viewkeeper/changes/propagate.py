@@ -11,6 +11,7 @@ from typing import assert_never
 from viewkeeper.algebra.clock import CLOCK, moved_bounds, reads_clock
 from viewkeeper.algebra.keys import NOTHING, Declared, referred
 from viewkeeper.algebra.normalize import drop_empty, into_joins
+from viewkeeper.algebra.orders import only_looks_back
 from viewkeeper.algebra.relations import (
     WEIGHT,
     WEIGHT_FIELD,
@@ -38,7 +39,7 @@ from viewkeeper.algebra.relations import (
 )
 from viewkeeper.algebra.scalars import NULL, Cast, Column, Scalar, call
 from viewkeeper.algebra.types import BIGINT
-from viewkeeper.changes.groups import affected_keys, restrict
+from viewkeeper.changes.groups import affected_keys, first_touched, restrict
 from viewkeeper.changes.references import keep_partners, row_by_row
 from viewkeeper.changes.weights import (
     Changed,
@@ -77,7 +78,7 @@ def _change(rel: Relation, changed: Known) -> Relation:
         case Aggregate():
             return _aggregate(rel, changed)
         case Window():
-            return _window(rel, changed)
+            return _behind(rel, changed) if only_looks_back(rel) else _window(rel, changed)
         case Top():
             return _top(rel, changed)
         case Generate():
@@ -241,6 +242,17 @@ def _aggregate(rel: Aggregate, changed: Known) -> Relation:
 def _window(rel: Window, changed: Known) -> Relation:
     """δ(ω_P E) = ω_P(E_new ⋉ T) − ω_P(E_old ⋉ T), T = the partitions that δE touches.   [affected keys]"""
     return _by_key(rel, rel.partition_by, changed)
+
+
+def _behind(rel: Window, changed: Known) -> Relation:
+    """δ(ω_O E) = ω_O(E_new) ⋉ S − ω_O(E_old) ⋉ S, S = from the first row that δE touches on.   [affected rows]"""
+    below = drop_empty(_change(rel.input, changed))
+    if is_empty(below):
+        return empty((*rel.schema, WEIGHT_FIELD))
+    first = first_touched(below, rel.order_by[0])
+    now = Join(rel, first.relation, "semi", first.not_before)
+    then = Join(with_inputs(rel, (before(rel.input, changed),)), first.relation, "semi", first.not_before)
+    return net(Union((weighted(now, 1), weighted(then, -1))))
 
 
 def _top(rel: Top, changed: Known) -> Relation:

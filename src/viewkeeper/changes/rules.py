@@ -12,6 +12,7 @@ from typing import assert_never
 
 from viewkeeper.algebra.clock import CLOCK
 from viewkeeper.algebra.node import walk
+from viewkeeper.algebra.orders import only_looks_back
 from viewkeeper.algebra.relations import (
     Aggregate,
     Changes,
@@ -72,6 +73,7 @@ FLIPS = Rule("join terms and flips", (propagate._own, propagate._flips))
 OUTER_TERMS = Rule("join terms and flips", (propagate._left, propagate._own, propagate._flips))
 GROUP_KEYS = Rule("affected keys", (propagate._aggregate,))
 PARTITION_KEYS = Rule("affected keys", (propagate._window,))
+ROWS_BEHIND = Rule("affected rows", (propagate._behind,))
 BEFORE_AND_AFTER = Rule("before and after", (propagate._top,))
 CHANGE_TABLE = Rule("change table", (refresh._summed,))
 BOUNDED_TABLE = Rule("change table", (refresh._summed, refresh._recomputed))
@@ -142,6 +144,8 @@ def _rule(rel: Relation, changed: Changed) -> tuple[Rule, tuple[str, ...]]:
         case Aggregate(_, group_by):
             no_key = () if group_by else ("it has no key: any change touches its one group",)
             return GROUP_KEYS, ("not a change table: it is not on top, so there is no kept state to add to", *no_key)
+        case Window() if only_looks_back(rel):
+            return ROWS_BEHIND, ("not row by row: a row's values depend on those before it",)
         case Window(_, partition_by):
             no_key = () if partition_by else ("it has no key: any change touches its one partition",)
             return PARTITION_KEYS, ("not row by row: a row's values depend on the others of its partition", *no_key)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
+from viewkeeper.algebra.orders import looks_back
 from viewkeeper.algebra.relations import Item, Ordering, Project, Relation, Window, WindowColumn, pass_through
 from viewkeeper.algebra.scalars import Column, Literal, Scalar
 from viewkeeper.algebra.types import UNKNOWN
@@ -65,11 +66,12 @@ def bind_windows(
     for text, call in calls.items():
         over = _definition(call, named)
         keys = tuple(column(p) for p in over.args.get("partition_by") or [])
-        if not keys:
-            raise refuse(call, "window without PARTITION BY", "any change of its rows may change all of them")
         order = over.args.get("order")
         by = tuple(ordering(o, column(o.this)) for o in (order.expressions if order else []))
         computed_column = replace(_function(call, value), name=fresh("__vk_w"), frame=_frame(over))
+        if not keys and not (by and looks_back(computed_column)):
+            why = "it looks at rows behind the current one, so any change may change all of them"
+            raise refuse(call, "window without PARTITION BY", why)
         specs.setdefault((keys, by), []).append(computed_column)
         columns[text] = computed_column.name
     if computed:
