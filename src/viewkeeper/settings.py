@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
@@ -12,8 +13,10 @@ class Settings:
     small_rows        a step that reads and writes fewer rows than this runs with the settings for small steps
     rewrite_rows      views up to this size are rewritten in one job rather than merged into
     retries           how often a refresh that met a concurrent one is tried again
+    views_at_once     how many views are refreshed at the same time
     """
 
     small_rows: int = 200_000
     rewrite_rows: int = 1_000_000
     retries: int = 3
+    views_at_once: int = field(default_factory=lambda: min(4, os.cpu_count() or 1))

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Collection, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from viewkeeper import overview
@@ -36,6 +37,7 @@ from viewkeeper.reports import (
 )
 from viewkeeper.runtime.look import Look, Versions, look
 from viewkeeper.runtime.takeover import takeover, told
+from viewkeeper.runtime.turns import in_turn
 from viewkeeper.settings import Settings
 from viewkeeper.sql.statements import (
     CreateView,
@@ -74,6 +76,7 @@ class Warehouse:
         self.registry = Registry(tables)
         self.starting: Callable[[], AbstractContextManager[object]] = nullcontext  # around the start of Spark
         self._spark = spark
+        self._starting = RLock()  # views that are refreshed at once need one Spark
         self._shown: dict[str, View] = {}
 
     @classmethod
@@ -101,14 +104,15 @@ class Warehouse:
     @property
     def spark(self) -> SparkSession:
         """The Spark session; the local one is started here."""
-        if self._spark is None:
-            from viewkeeper.runtime.local import start  # noqa: PLC0415 - a JVM starts only when data is needed
+        with self._starting:
+            if self._spark is None:
+                from viewkeeper.runtime.local import start  # noqa: PLC0415 - a JVM starts only when data is needed
 
-            assert isinstance(self.tables, FolderTables)
-            with self.starting():
-                self._spark = start(self.tables)
-                self._show_all()
-        return self._spark
+                assert isinstance(self.tables, FolderTables)
+                with self.starting():
+                    self._spark = start(self.tables)
+                    self._show_all()
+            return self._spark
 
     def close(self) -> None:
         """Stop the local Spark, if this warehouse has started it; a session that was given goes on."""
@@ -220,14 +224,15 @@ class Warehouse:
         self._show_missing(views)
         forced = {self.registry.get(split(n)).name for n in names} if full else set()
         versions = self._pinned(views)
-        records: list[RefreshRecord] = []
         failed: dict[str, ViewkeeperError] = {}
-        for view in views:
+
+        def refreshed(view: View) -> RefreshRecord:
             record, error = self._refresh_one(view, versions, failed, progress, forced=view.name in forced)
-            records.append(record)
             if error is not None:
                 failed[view.backing] = error
-        report = RefreshReport(tuple(records))
+            return record
+
+        report = RefreshReport(tuple(in_turn(views, refreshed, self.settings.views_at_once)))
         if failed:
             first = next(iter(failed.values()))
             first.report = report  # type: ignore[attr-defined]

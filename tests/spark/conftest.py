@@ -11,6 +11,15 @@ from viewkeeper import Warehouse
 from viewkeeper.runtime.spark import SMALL_STEP
 
 _numbers = itertools.count(1)
+# The longest first, so that no worker is left alone with one of them at the end.
+_FIRST = ("test_crash", "test_every_commit_kind", "test_every_shape", "test_the_tour", "test_all_commands")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    def place(item: pytest.Item) -> int:
+        return next((n for n, start in enumerate(_FIRST) if start in item.nodeid), len(_FIRST))
+
+    items.sort(key=place)
 
 
 @pytest.fixture(scope="session")

@@ -1,8 +1,10 @@
 """A process that changes a source and refreshes views until it is killed.
 
     worker.py FOLDER check            audits every view, refreshes, compares each with its query, then changes, refreshes and replaces
-    worker.py FOLDER refresh SECONDS  only refreshes, as fast as it can, and ends by itself
-    worker.py FOLDER write SECONDS    changes the source and refreshes, and ends by itself
+    worker.py FOLDER refresh          only refreshes, as fast as it can
+    worker.py FOLDER write            audits and refreshes, then changes and refreshes; at the end it checks once more
+
+The last two end when there is a file FOLDER.enough.
 
 Prints a line for each thing done, so that the one who kills it knows when.
 """
@@ -14,6 +16,7 @@ import random
 import sys
 import time
 from collections import Counter
+from pathlib import Path
 
 from viewkeeper import Warehouse
 from viewkeeper.errors import ConflictError
@@ -72,28 +75,33 @@ def replace(wh: Warehouse, query: str) -> None:
 
 def main() -> None:
     folder, mode = sys.argv[1:3]
-    until = time.monotonic() + float(sys.argv[3]) if len(sys.argv) > 3 else float("inf")
+    enough = Path(f"{folder}.enough")
     chance = random.Random()
     queries = itertools.cycle(REPLACED)
     wh = Warehouse.local(folder)
     for key, value in SMALL_STEP.items():
         wh.spark.conf.set(key, value)
     say("open")
-    if mode == "check":
+    if mode != "refresh":
         if wh.registry.views():
             check(wh)
         prepare(wh)
-    while time.monotonic() < until:
+    while not enough.exists():
         if mode != "refresh":
             write(wh, chance)
         try:
             report = wh.refresh()
             say("refreshed " + " ".join(r.strategy for r in report))
+            if mode == "refresh" and all(r.strategy == "none" for r in report):
+                time.sleep(0.1)
         except ConflictError as conflict:
             say(f"conflict: {conflict.message}")
         if mode == "check":
             replace(wh, next(queries))
     say("done")
+    if mode == "write":
+        sys.stdin.readline()
+        check(wh)
 
 
 if __name__ == "__main__":

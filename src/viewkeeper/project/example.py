@@ -21,6 +21,7 @@ setup = ["setup/*.sql"]        # any statements; run by `viewkeeper init`, each 
 # small_rows = 200_000         # steps that touch fewer rows run with settings for small steps
 # rewrite_rows = 1_000_000     # views up to this size are rewritten rather than merged into
 # retries = 3                  # how often a refresh that met another one is tried again
+# views_at_once = 2            # how many views are refreshed at the same time
 """
 
 _EXAMPLE = {

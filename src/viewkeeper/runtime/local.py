@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from viewkeeper.errors import SetupError
@@ -20,8 +21,8 @@ def start(tables: FolderTables) -> SparkSession:
     Spark's catalog cannot be told to forget a table without deleting it, so another folder gets another session.
     """
     global _started, _serves
-    active = SparkSession.getActiveSession()
-    if active is not None and active is not _started and not _alive(_started):
+    # Of the context, not of the session: that is another one, or none, in every thread.
+    if SparkContext._active_spark_context is not None and not _alive(_started):
         raise SetupError(
             "a Spark session with a catalog of its own is running in this process",
             hint="Warehouse.open(spark) uses it; or stop it first",
@@ -45,4 +46,4 @@ def stop() -> None:
 
 
 def _alive(session: SparkSession | None) -> bool:
-    return session is not None and session.getActiveSession() is not None
+    return session is not None and session.sparkContext is SparkContext._active_spark_context
