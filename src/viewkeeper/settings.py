@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
@@ -19,4 +18,4 @@ class Settings:
     small_rows: int = 200_000
     rewrite_rows: int = 1_000_000
     retries: int = 3
-    views_at_once: int = field(default_factory=lambda: min(4, os.cpu_count() or 1))
+    views_at_once: int = 2
