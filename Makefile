@@ -62,12 +62,9 @@ lint: setup ## Lint, types and import fences only
 test-core: setup ## The tests that need no Java
 	$(BIN)/pytest -m "not spark" -n 2 --durations=10
 
-# Processes that live for seconds do not pay back what the second compiler costs.
-QUICK_JAVA := -XX:TieredStopAtLevel=1
-
 .PHONY: test-spark
 test-spark: setup java ## The tests on a local Spark
-	JDK_JAVA_OPTIONS=$(QUICK_JAVA) $(BIN)/pytest -m spark -n 2 --dist worksteal --timeout 900 --durations=15
+	$(BIN)/pytest -m spark -n 2 --dist worksteal --timeout 900 --durations=15
 
 .PHONY: fuzz
 fuzz: setup java ## Random views and histories on a local Spark; EXAMPLES=n says how many

@@ -1,5 +1,7 @@
 """What a small refresh costs next to a plain append: 10 rows changed of a million, a view of 1 000 groups.
 
+Then ten such views, refreshed one after the other and two at once.
+
     python bench/small_refresh.py [--rows 1000000] [--rounds 9] [--json FILE]
 
 All are measured in turn in one run; the figures that count are the ratios of the medians.
@@ -16,9 +18,14 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from viewkeeper import Warehouse
+from viewkeeper import Settings, Warehouse
 
-BARS = {"refresh, 10 rows inserted": 5.0, "refresh, 10 rows updated": 5.0, "nothing to do": 1.0}
+BARS = {
+    "refresh, 10 rows inserted": 5.0,
+    "refresh, 10 rows updated": 5.0,
+    "nothing to do": 1.0,
+    "nothing to do, ten views": 1.0,
+}
 
 
 class Stopwatch:
@@ -58,8 +65,22 @@ def measure(wh: Warehouse, rows: int, rounds: int, warm_up: int = 4) -> Stopwatc
         watch.time("refresh, 10 rows updated", lambda: expect(wh, "incremental"))
         watch.time("nothing to do", lambda: expect(wh, "none"))
     watch.time("full recompute", lambda: wh.refresh("groups", full=True))
+    several(wh, watch, new_rows, rounds // 2)
     assert wh.audit().equal
     return watch
+
+
+def several(wh: Warehouse, watch: Stopwatch, new_rows: str, rounds: int) -> None:
+    for n in range(1, 10):
+        wh.sql(
+            f"CREATE MATERIALIZED VIEW groups_{n} AS SELECT k % {100 * n} AS k, sum(x) AS x FROM source GROUP BY k % {100 * n}"
+        )
+    for _ in range(rounds):
+        for name, at_once in (("ten views, one by one", 1), ("ten views, two at once", 2)):
+            wh.sql(f"INSERT INTO source {new_rows}")
+            wh.settings = Settings(views_at_once=at_once)
+            watch.time(name, lambda: expect(wh, "incremental"))
+    watch.time("nothing to do, ten views", lambda: expect(wh, "none"))
 
 
 def expect(wh: Warehouse, strategy: str) -> None:

@@ -357,7 +357,7 @@ CONSTRUCTS = (
         "sessions: `session_window()`",
         "SELECT store, count(*) FROM sales GROUP BY store, session_window(day, '1 day')",
         f"{OPERATORS}/generate.md",
-        "the sessions of touched keys, before and after",
+        "the sessions of touched keys, or from the first changed row on, before and after",
         2,
     ),
     Construct(
@@ -475,8 +475,8 @@ CONSTRUCTS = (
         "`window_time()`", "SELECT window_time(w) FROM (SELECT window(day, '1 day') AS w FROM sales)", DEFINITIONS
     ),
     Construct(
-        "`session_window()` without another key",
-        "SELECT count(*) FROM sales GROUP BY session_window(day, '1 day')",
+        "`session_window()` that is not grouped by, or with a gap that is no constant",
+        "SELECT session_window(day, '1 day') FROM sales",
         DEFINITIONS,
     ),
     Construct("`TABLESAMPLE`", "SELECT id FROM sales TABLESAMPLE (10 PERCENT)", DEFINITIONS),

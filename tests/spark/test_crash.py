@@ -28,6 +28,7 @@ def start(folder: Path, *mode: str) -> subprocess.Popen[str]:
         stderr=subprocess.STDOUT,
         text=True,
         start_new_session=True,
+        env={**os.environ, "JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1"},  # what lives for seconds starts faster so
     )
 
 

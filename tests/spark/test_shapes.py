@@ -75,6 +75,7 @@ OTHERS = {
     "dearest": "SELECT o.id, c.name, o.price FROM o JOIN c ON o.k = c.k ORDER BY o.price DESC, o.id, c.name LIMIT 2",
     "visits": """SELECT k, session_window.start AS a, session_window.end AS b, count(*) AS n, sum(price) AS x FROM o WHERE id > 1
                  GROUP BY k, session_window(CAST(day AS TIMESTAMP), '26 hours')""",
+    "all_visits": "SELECT session_window.start AS a, count(*) AS n, sum(price) AS x FROM o GROUP BY session_window(CAST(day AS TIMESTAMP), '25 hours')",
     "distincts": "SELECT k, count(DISTINCT tag) AS a, sum(DISTINCT price) AS b, percentile(price, 0.5) AS c FROM o GROUP BY k",
 }
 

@@ -5,7 +5,7 @@ Rows of a key form a session as long as each comes less than the gap after the o
     n = how many rows of the key, up to this one, come the gap or more after the one before them (or are the first)
     session_window = (min(ts), max(ts) + gap) over the rows of the key with the same n
 
-So a change touches the sessions of its keys, and those of no other.
+So a change touches the sessions of its keys, and those of no other; without a key, those from its first row on.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _numbered(sessions: Generate, items: tuple[Item, ...], group_by: tuple[str, 
     at, gap = sessions.generator.args
     (window,) = sessions.fields
     keys = tuple(i for i in items if i.name in group_by and window.name not in own_columns(i.value))
-    if not keys or not isinstance(gap, Literal):
+    if not isinstance(gap, Literal):
         return Project(sessions, items)
     base = f"__vk_{window.name.removeprefix('__vk_')}"
     key_names = tuple(f"{base}_key_{n}" for n in range(len(keys)))

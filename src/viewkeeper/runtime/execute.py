@@ -228,7 +228,11 @@ class Executor:
         return ReadOnce(session, look.leaves, rows, self.files, *read)
 
     def files(self, table: str, version: int) -> DataFiles | None:
-        return self.registry.tables.log(table).files(version)
+        """The files of a version; where it cannot be opened, Delta will say why."""
+        try:
+            return self.registry.tables.log(table).files(version)
+        except ViewkeeperError:
+            return None
 
     def untouched(self, look: Look, note: RefreshNote) -> Outcome:
         reason = "the changes of its sources do not change it"
@@ -294,7 +298,7 @@ class Executor:
         view = look.view
         folder, log = self.registry.tables.folder(view.backing), self.registry.log(view)
         rows = what if small and isinstance(what, Rows) else None
-        files = write_rows(session, rows, log.files(note.base), folder) if rows and folder else None
+        files = write_rows(session, rows, self.files(view.backing, note.base), folder) if rows and folder else None
         with only_installer(folder):
             now = self.registry.current(view)
             if now is None or now.id != view.id:
@@ -319,7 +323,7 @@ class Executor:
         """Move the covered versions on without touching data."""
         view = look.view
         moved = replace(note, moves=True).to_json()
-        folder, files = self.registry.tables.folder(view.backing), self.registry.log(view).files(note.base)
+        folder, files = self.registry.tables.folder(view.backing), self.files(view.backing, note.base)
         with _translated(view), only_installer(folder):
             if folder is not None and files is not None and files.writable:
                 commit_files(NewFiles(folder, "append", {}), note.base, moved)

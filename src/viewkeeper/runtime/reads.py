@@ -19,7 +19,7 @@ from viewkeeper.algebra.identity import is_comparable
 from viewkeeper.algebra.relations import WEIGHT, Changes, Join, Relation, Scan, ScanColumn, State, inputs
 from viewkeeper.sql.unparse import quote, string_literal
 from viewkeeper.store.changes import Feed, Files
-from viewkeeper.store.files import DataFiles, file_name
+from viewkeeper.store.files import DataFiles, file_name, local
 from viewkeeper.store.leaves import PinnedLeaves
 
 FETCHED_ROWS = 10_000  # more rows than this are not brought to the driver
@@ -146,12 +146,12 @@ def rows_of(session: SparkSession, files: DataFiles) -> DataFrame:
     schema = StructType.fromJson(json.loads(files.schema))
     if not files.whole and not files.masked:
         return session.createDataFrame([], schema)
-    reader = session.read.schema(schema)
+    reader, whole = session.read.schema(schema), [local(path) for path in files.whole]
     if not files.masked:
-        return reader.parquet(*files.whole)
-    masked = reader.parquet(*(path for path, _ in files.masked))
+        return reader.parquet(*whole)
+    masked = reader.parquet(*(local(path) for path, _ in files.masked))
     left = masked.where(" AND ".join(_not_deleted(path, gone) for path, gone in files.masked))
-    return reader.parquet(*files.whole).unionAll(left) if files.whole else left
+    return reader.parquet(*whole).unionAll(left) if whole else left
 
 
 def _not_deleted(path: str, gone: tuple[int, ...]) -> str:

@@ -33,11 +33,15 @@ SMALL_STEP = {
 }
 
 
+# A file that is gone is an error, never fewer rows.
+_ALL_FILES = {"spark.sql.files.ignoreMissingFiles": "false", "spark.sql.files.ignoreCorruptFiles": "false"}
+
+
 def private_session(spark: SparkSession, confs: Mapping[str, str]) -> SparkSession:
     """A session of one's own on the same engine and catalog, so that settings reach nobody else's commits."""
     clone = getattr(spark, "cloneSession", None)  # Spark Connect's word for it
     session: SparkSession = clone() if clone is not None else spark.newSession()
-    for key, value in confs.items():
+    for key, value in {**_ALL_FILES, **confs}.items():
         session.conf.set(key, value)
     return session
 

@@ -14,7 +14,7 @@ from pyspark.sql.types import StructType
 from viewkeeper.runtime.install import Rows
 from viewkeeper.sql.unparse import quote
 from viewkeeper.store.commits import NewFiles
-from viewkeeper.store.files import DataFiles
+from viewkeeper.store.files import DataFiles, local
 
 
 def write_rows(session: SparkSession, rows: Rows, table: DataFiles | None, folder: Path) -> NewFiles | None:
@@ -27,7 +27,7 @@ def write_rows(session: SparkSession, rows: Rows, table: DataFiles | None, folde
         return None
     counted, place = Observation(), folder / f"vk-{uuid.uuid4().hex}"
     one = frame.select(*columns).observe(counted, f.count(f.lit(1)).alias("rows")).coalesce(1)
-    one.write.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false").parquet(str(place))
+    one.write.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false").parquet(local(str(place)))
     count = int(counted.get["rows"])
     written = [part.rename(folder / part.name) for part in place.glob("*.parquet")] if count else []
     shutil.rmtree(place)

@@ -81,7 +81,7 @@ def bind(tree: exp.Query, catalog: Catalog, output: tuple[str, ...]) -> Bound | 
         if (clock := misplaced(lowered)) is not None:
             raise _clock_elsewhere(tree, clock)
         if sessions and has_sessions(without_sessions(lowered)):
-            why = "sessions are followed only where they are grouped by, with another key and by a constant gap"
+            why = "sessions are followed only where they are grouped by, and with a constant gap"
             raise refuse(sessions[0], "session_window()", why)
         return Bound(as_read, lowered)
     except Refusal as refusal:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -44,14 +45,15 @@ def commit_files(files: NewFiles, base: int, note: str, transaction: tuple[str, 
         table.create_write_transaction(
             added, files.mode, table.schema(), commit_properties=properties, post_commithook_properties=hooks
         )
-        if (base + 1) % CHECKPOINT_EVERY == 0:
-            DeltaTable(folder).create_checkpoint()
     except CommitFailedError as error:
         raise ConflictError(
             f"{folder.name} got another version {base + 1} at the same time; nothing was applied"
         ) from error
     except (DeltaError, OSError, ValueError) as error:
         raise StorageError(f"{folder.name} cannot be written: {error}") from error
+    if (base + 1) % CHECKPOINT_EVERY == 0:
+        with suppress(DeltaError, OSError, ValueError):  # the commit is made; without a checkpoint it is read slower
+            DeltaTable(folder).create_checkpoint()
 
 
 def _added(path: Path, rows: int) -> AddAction:

@@ -42,6 +42,11 @@ class DataFiles:
         )
 
 
+def local(path: str) -> str:
+    """A path as Spark finds it, whatever file system is its default."""
+    return f"file:{path}"
+
+
 def file_name(path: str) -> str:
     return path.rsplit("/", 1)[-1]
 
