@@ -60,7 +60,7 @@ lint: setup ## Lint, types and import fences only
 
 .PHONY: test-core
 test-core: setup ## The tests that need no Java
-	$(BIN)/pytest -m "not spark" -n 2 --durations=10
+	$(BIN)/pytest -m "not spark" -n 2 --dist worksteal --durations=10
 
 .PHONY: test-spark
 test-spark: setup java ## The tests on a local Spark
