@@ -27,10 +27,21 @@ from viewkeeper.algebra.relations import (
 )
 from viewkeeper.changes.drift import STEPS
 from viewkeeper.changes.propagate import change
-from viewkeeper.changes.refresh import DOUBTED, Maintenance, MergeBag, MergeGroups, MergeTop, maintenance
+from viewkeeper.changes.refresh import Maintenance, MergeBag, MergeGroups, MergeTop, maintenance
 from viewkeeper.changes.stored import Kept, KeptGroups, KeptTop, stored_form
 from viewkeeper.changes.weights import Changed, before, net
-from viewkeeper.testing.bags import Bag, Tables, TableStates, apply, difference, doubted, evaluate, plus, signed, weigh
+from viewkeeper.testing.bags import (
+    Bag,
+    Tables,
+    TableStates,
+    apply,
+    difference,
+    evaluate,
+    plus,
+    signed,
+    weigh,
+    without_doubt,
+)
 from viewkeeper.testing.histories import SCHEMAS, History, histories
 from viewkeeper.testing.strategies import Shape, changing_relations, changing_views, relations, views
 
@@ -135,14 +146,7 @@ def merged(step: Maintenance, kept: Bag, tables: Tables) -> Bag | None:
         return kept
     rows, columns = evaluate(step.change, tables), names(step.change)
     check_contract(step, rows)
-    if step.doubt is not None and isinstance(step.merge, MergeGroups):
-        keys = doubted(step.doubt, step.merge, kept, rows, columns)
-        at = [columns.index(k) for k in step.merge.key]
-        sure = Bag(row for row in rows.elements() if tuple(row[i] for i in at) not in keys)
-        with_keys = {**tables, DOUBTED: TableStates(step.merge.key, Bag(), keys)}
-        afresh = evaluate(step.doubt.afresh, with_keys) if keys else Bag()
-        assert names(step.doubt.afresh) == columns
-        rows = sure + afresh
+    rows, _ = without_doubt(step, kept, rows, tables)
     return apply(step.merge, kept, rows, columns)
 
 

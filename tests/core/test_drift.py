@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from viewkeeper.algebra.node import walk
 from viewkeeper.algebra.relations import Aggregate, Measure, Scan, ScanColumn, names
-from viewkeeper.changes.refresh import DOUBTED, Maintenance, MergeGroups, maintenance
+from viewkeeper.changes.refresh import Maintenance, maintenance
 from viewkeeper.changes.stored import KeptGroups, stored_form
-from viewkeeper.testing.bags import Bag, TableStates, apply, doubted, evaluate
+from viewkeeper.testing.bags import Bag, TableStates, apply, evaluate, without_doubt
 
 pytestmark = pytest.mark.core
 
@@ -36,14 +36,8 @@ def kept_by(*key: str) -> tuple[KeptGroups, Aggregate]:
 
 def refreshed(step: Maintenance, kept: Bag, tables: dict[str, TableStates]) -> tuple[Bag, Bag]:
     """The kept rows after a refresh, and the keys that were computed afresh."""
-    assert isinstance(step.merge, MergeGroups) and step.doubt is not None
-    rows, columns = evaluate(step.change, tables), names(step.change)
-    keys = doubted(step.doubt, step.merge, kept, rows, columns)
-    at = [columns.index(k) for k in step.merge.key]
-    sure = Bag(row for row in rows.elements() if tuple(row[i] for i in at) not in keys)
-    given_keys = {**tables, DOUBTED: TableStates(step.merge.key, Bag(), keys)}
-    afresh = evaluate(step.doubt.afresh, given_keys) if keys else Bag()
-    after = apply(step.merge, kept, sure + afresh, columns)
+    rows, keys = without_doubt(step, kept, evaluate(step.change, tables), tables)
+    after = apply(step.merge, kept, rows, names(step.change))
     assert after is not None
     return after, keys
 

@@ -37,7 +37,7 @@ from viewkeeper.algebra.relations import (
 from viewkeeper.algebra.scalars import Call, Scalar, parts
 from viewkeeper.algebra.settled import in_order
 from viewkeeper.algebra.types import decimal_parts
-from viewkeeper.changes.refresh import CHANGE, OLD, Doubt, Merge, MergeBag, MergeGroups, MergeTop
+from viewkeeper.changes.refresh import CHANGE, DOUBTED, OLD, Maintenance, Merge, MergeBag, MergeGroups, MergeTop
 from viewkeeper.testing import frames
 from viewkeeper.testing.values import EXACT, Row, Value, compiled, fits, rounded
 
@@ -305,13 +305,20 @@ def apply(merge: Merge, kept: Bag, change: Bag, columns: tuple[str, ...]) -> Bag
             assert_never(merge)
 
 
-def doubted(doubt: Doubt, merge: MergeGroups, kept: Bag, change: Bag, columns: tuple[str, ...]) -> Bag:
-    """The keys of the changed groups that are in doubt."""
-    stored = tuple(item.name for item in merge.columns)
+def without_doubt(step: Maintenance, kept: Bag, change: Bag, tables: Tables) -> tuple[Bag, Bag]:
+    """The change with the groups that are in doubt computed afresh, and the keys of those."""
+    if step.doubt is None or not isinstance(step.merge, MergeGroups):
+        return change, Counter()
+    columns, stored = names(step.change), tuple(item.name for item in step.merge.columns)
     seen = tuple(OLD + c for c in stored) + tuple(CHANGE + c for c in columns)
-    condition, groups = compiled(doubt.condition, seen), _by_key(kept, stored, merge.key)
-    changed = _by_key(change, columns, merge.key)
-    return Counter(key for key, row in changed.items() if condition(groups.get(key, (None,) * len(stored)) + row))
+    condition, groups = compiled(step.doubt.condition, seen), _by_key(kept, stored, step.merge.key)
+    changed = _by_key(change, columns, step.merge.key)
+    keys = Counter(key for key, row in changed.items() if condition(groups.get(key, (None,) * len(stored)) + row))
+    if not keys:
+        return change, keys
+    assert names(step.doubt.afresh) == columns
+    afresh = evaluate(step.doubt.afresh, {**tables, DOUBTED: TableStates(step.merge.key, Counter(), keys)})
+    return Counter(row for key, row in changed.items() if key not in keys) + afresh, keys
 
 
 def _merge_top(merge: MergeTop, kept: Bag, change: Bag) -> Bag | None:
