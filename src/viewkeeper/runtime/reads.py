@@ -43,7 +43,7 @@ class ReadOnce:
         self.pinned = pinned
         self.rows = rows
         self.files = files
-        self.held: dict[tuple[str, str], str] = {}
+        self.held: dict[tuple[str, ...], str] = {}  # by what was read, with its columns if not all
         self.mention(read)
 
     def mention(self, read: Iterable[Relation]) -> None:
@@ -71,12 +71,13 @@ class ReadOnce:
             return text
         few = several and self.rows[table] <= FETCHED_ROWS
 
+        columns = self.columns(table) if few else []  # Spark leaves out by itself what a plan does not use
+
         def read() -> DataFrame:
             frame = self.session.sql(f"SELECT * FROM {text}") if files is None else rows_of(self.session, files)
-            frame = frame.select(*self.columns(table))
-            return self.fetched(frame) if few else frame
+            return self.fetched(frame.select(*columns)) if few else frame
 
-        return self.hold((table, state), read)
+        return self.hold((table, state, *columns), read)
 
     def version(self, table: str, version: int) -> str:
         """A table at a version, as it stands in FROM."""
@@ -90,11 +91,12 @@ class ReadOnce:
         if not few or (self.mentions[table, "changes"] == 1 and not self.joined):
             return self.changed_rows(table, columns)
 
+        wanted = {c.source: c for n in self.changed if n.table == table for c in n.columns}
+
         def read() -> DataFrame:
-            wanted = {c.source: c for n in self.changed if n.table == table for c in n.columns}
             return self.fetched(self.session.sql(self.changed_rows(table, tuple(wanted.values()))))
 
-        name = self.hold((table, "changes"), read)
+        name = self.hold((table, "changes", *wanted), read)
         return f"SELECT {_listed(columns)}{WEIGHT} FROM {name}"
 
     def changed_rows(self, table: str, columns: tuple[ScanColumn, ...]) -> str:
@@ -119,7 +121,7 @@ class ReadOnce:
     def moment(self, function: str, state: State) -> str:
         return self.pinned.moment(function, state)
 
-    def hold(self, what: tuple[str, str], read: Callable[[], DataFrame]) -> str:
+    def hold(self, what: tuple[str, ...], read: Callable[[], DataFrame]) -> str:
         """The temporary name of what was read before, or is read now."""
         if what not in self.held:
             self.held[what] = f"__vk_read_{len(self.held) + 1}"
