@@ -57,7 +57,8 @@ from viewkeeper.algebra.relations import Filter as Filtered
 from viewkeeper.algebra.relations import Join as Joined
 from viewkeeper.algebra.relations import Window as Windowed
 from viewkeeper.algebra.scalars import Cast, Column, Scalar
-from viewkeeper.changes import drift, propagate, refresh
+from viewkeeper.changes import drift, own, propagate, refresh
+from viewkeeper.changes.own import OWN
 from viewkeeper.changes.refresh import Maintenance, MergeBag, MergeGroups, MergeTop, maintenance
 from viewkeeper.changes.relevance import rows_that_matter
 from viewkeeper.changes.stored import KeptGroups, StoredForm, stored_form, why_not_maintainable
@@ -569,6 +570,7 @@ class Example:
     changed: Mapping[str, ChangeKind] = field(default_factory=lambda: {"sales": "any"})
     without_feed: bool = False
     declared: Declared = NOTHING
+    own: bool = False
 
     @property
     def relation(self) -> Relation:
@@ -582,12 +584,13 @@ class Example:
 
     @property
     def maintenance(self) -> Maintenance:
-        return maintenance(self.form.kept, self.changed, self.declared)
+        return maintenance(self.form.kept, self.changed, self.declared, self.own)
 
     @property
     def leaves(self) -> PinnedLeaves:
         tables = {n.table for n in walk(self.relation) if isinstance(n, Scan)}
-        return PinnedLeaves({t: Pin(OLD, NEW if t in self.changed else OLD, self._change(t)) for t in tables})
+        pins = {t: Pin(OLD, NEW if t in self.changed else OLD, self._change(t)) for t in tables}
+        return PinnedLeaves(pins, given={OWN: f"__vk_v VERSION AS OF {OLD}"})
 
     def _change(self, table: str) -> SourceChange:
         appended = self.changed.get(table) == "appended"
@@ -635,6 +638,26 @@ EXAMPLES = {
         ("id", "price", "city"),
         propagate._left,
         changed={"sales": "any", "stores": "any"},
+    ),
+    "own-flips": Example(
+        "SELECT t.id, t.city, s.store, s.price\nFROM stores t LEFT JOIN sales s ON s.store = t.id",
+        ("id", "city", "store", "price"),
+        propagate._flips,
+        changed={"sales": "appended"},
+        own=True,
+    ),
+    "by-key": Example(
+        "SELECT s.price, t.id, t.city\nFROM sales s JOIN stores t ON s.store = t.id",
+        ("price", "id", "city"),
+        own.rows_by_key,
+        changed={"stores": "in place"},
+        declared=Declared({"stores": frozenset({frozenset({"id"})})}),
+        own=True,
+    ),
+    "groups-by-key": Example(
+        "SELECT t.id, sum(s.price) AS price\nFROM sales s JOIN stores t ON s.store = t.id GROUP BY t.id",
+        ("id", "price"),
+        own.groups_by_key,
     ),
     "semi": Example(
         "SELECT id, price FROM sales LEFT ANTI JOIN stores ON sales.store = stores.id",

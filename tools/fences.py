@@ -43,6 +43,7 @@ ROOMS["__main__"] = {"cli"}
 # The fenced libraries, by the rooms that may import them.
 LIBRARIES: dict[str, set[str]] = {
     "selection": {"numpy", "scipy"},
+    "planner": {"numpy", "scipy"},
     "sql": {"sqlglot"},
     "store": {"delta", "deltalake", "py4j", "pyspark"},
     "runtime": {"delta", "py4j", "pyspark"},

@@ -103,7 +103,7 @@ def _changes(view: View, seen: Look, step: Step) -> Sections:
         return {"Not incremental": str(view.reason)}
     pending = isinstance(step, Maintain)
     changed = seen.situation.changed if pending else _everything(kept)
-    change = maintenance(kept, changed, seen.situation.declared)
+    change = step.maintenance if isinstance(step, Maintain) else maintenance(kept, changed, seen.situation.declared)
     which = "of what is pending now" if pending else "if every source changed"
     sections = {
         f"Rules ({which})": "\n".join(_rule_text(applied) for applied in applied_rules(kept, changed)),

@@ -123,7 +123,7 @@ def answered(rel: Relation, history: History, tables: Tables) -> Changed:
     found: dict[str, ChangeKind] = dict(changed)
     asked = questions(rel, changed, DECLARED)
     for question in asked:
-        if not any(evaluate(q.keys, tables) for q in asked if q.table == question.table):
+        if not any(evaluate(q.against, tables) for q in asked if q.table == question.table):
             found[question.table] = "apart"
     return found
 

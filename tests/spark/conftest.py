@@ -8,6 +8,9 @@ from collections.abc import Iterator
 import pytest
 
 from viewkeeper import Warehouse
+from viewkeeper.algebra.relations import State
+from viewkeeper.runtime import execute
+from viewkeeper.runtime.reads import ReadOnce
 from viewkeeper.runtime.spark import SMALL_STEP
 
 _numbers = itertools.count(1)
@@ -42,3 +45,17 @@ def wh(shared: Warehouse) -> Iterator[Warehouse]:
         if name.startswith(f"{schema}."):
             shared.drop(name, cascade=True, if_exists=True)
     shared.sql(f"DROP SCHEMA {schema} CASCADE")
+
+
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The tables that refreshes read as they were or are, not only their changes."""
+    tables: list[str] = []
+    state = execute.ReadOnce.state
+
+    def recorded(leaves: ReadOnce, table: str, at: State) -> str:
+        tables.append(table)
+        return state(leaves, table, at)
+
+    monkeypatch.setattr(execute.ReadOnce, "state", recorded)
+    return tables

@@ -6,29 +6,15 @@ import pytest
 from checks import FEED, assert_right, run
 
 from viewkeeper import Settings, Warehouse
-from viewkeeper.algebra.relations import State
+from viewkeeper.changes.own import OWN
 from viewkeeper.errors import ViewkeeperError
-from viewkeeper.runtime import execute
-from viewkeeper.runtime.reads import ReadOnce
+from viewkeeper.planner import build
+from viewkeeper.planner.cost import Cost
 
 pytestmark = pytest.mark.spark
 
 FOREIGN = "'(l_orderkey) REFERENCES orders (o_orderkey)'"
 NAMES = ("by_day", "lines")
-
-
-@pytest.fixture
-def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The tables that refreshes read as they were or are, not only their changes."""
-    tables: list[str] = []
-    state = execute.ReadOnce.state
-
-    def recorded(leaves: ReadOnce, table: str, at: State) -> str:
-        tables.append(table)
-        return state(leaves, table, at)
-
-    monkeypatch.setattr(execute.ReadOnce, "state", recorded)
-    return tables
 
 
 def tables(wh: Warehouse) -> None:
@@ -119,6 +105,50 @@ def test_rows_are_merged_by_their_key(wh: Warehouse, monkeypatch: pytest.MonkeyP
         wh.refresh("v")
     wh.sql("REFRESH MATERIALIZED VIEW v FULL")
     assert_right(wh, "v")
+
+
+def test_the_view_itself_tells_what_its_tables_would_be_read_for(
+    wh: Warehouse, read: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which orders had no line is seen in it, and which rows were made of an order that changed."""
+    monkeypatch.setattr(build, "ASK", Cost())  # these tables are small
+    tables(wh)
+    outer = "SELECT o_orderkey, o_note, l_orderkey, l_price FROM orders FULL JOIN lineitem ON l_orderkey = o_orderkey"
+    policy = "REFRESH POLICY INCREMENTAL STRICT"
+    run(
+        wh,
+        "DROP MATERIALIZED VIEW by_day",
+        "DROP MATERIALIZED VIEW lines",
+        "ALTER TABLE lineitem UNSET TBLPROPERTIES (viewkeeper.foreignKey.order)",
+        "INSERT INTO orders VALUES (50001, DATE '2024-01-01', 'alone'), (50002, NULL, 'alone'), (NULL, NULL, 'none')",
+        f"CREATE MATERIALIZED VIEW pairs {policy} AS {outer}",
+        f"CREATE MATERIALIZED VIEW priced {policy} AS SELECT o_orderkey, upper(o_note) AS note, l_price "
+        "FROM orders JOIN lineitem ON l_orderkey = o_orderkey WHERE o_day = DATE '2024-01-01'",
+        f"CREATE MATERIALIZED VIEW totals {policy} AS SELECT o_orderkey, sum(l_price) AS price "
+        "FROM orders JOIN lineitem ON l_orderkey = o_orderkey WHERE o_day = DATE '2024-01-01' GROUP BY o_orderkey",
+        "INSERT INTO lineitem VALUES (50001, 1, 10), (50001, 1, 10), (50003, 1, 7), (3, 9, 1), (NULL, 1, 1)",
+    )
+
+    def seen(*names: str) -> set[str]:
+        read.clear()
+        assert {record.strategy for record in wh.refresh(*names)} == {"incremental"}
+        assert_right(wh, *names)
+        return {table.split(".")[-1] for table in read}
+
+    assert seen("pairs") == {"orders", OWN}
+    wh.refresh()
+    run(wh, "DELETE FROM orders WHERE o_orderkey IN (20, 40)")
+    assert seen("priced") == {OWN}
+    assert seen("totals") == {OWN}
+    run(
+        wh,
+        "UPDATE orders SET o_note = 'other' WHERE o_orderkey IN (60, 61)",
+        "DELETE FROM orders WHERE o_orderkey = 80",
+    )
+    assert seen("priced") == {OWN}
+    run(wh, "UPDATE orders SET o_day = DATE '2024-01-01' WHERE o_orderkey = 81")
+    assert seen("priced") == {"lineitem"}
+    assert "it shows the key" not in str(wh.explain("priced"))
 
 
 def test_a_declaration_that_cannot_be_right_is_told(wh: Warehouse) -> None:

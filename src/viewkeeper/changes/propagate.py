@@ -6,10 +6,12 @@ as they were, as they are, and their changes.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import assert_never
 
 from viewkeeper.algebra.clock import CLOCK, moved_bounds, reads_clock
 from viewkeeper.algebra.keys import NOTHING, Declared, referred
+from viewkeeper.algebra.matching import looked_at
 from viewkeeper.algebra.normalize import drop_empty, into_joins
 from viewkeeper.algebra.orders import only_looks_back
 from viewkeeper.algebra.relations import (
@@ -40,6 +42,7 @@ from viewkeeper.algebra.relations import (
 from viewkeeper.algebra.scalars import NULL, Cast, Column, Scalar, call
 from viewkeeper.algebra.types import BIGINT
 from viewkeeper.changes.groups import affected_keys, first_touched, restrict
+from viewkeeper.changes.own import ShownColumns, shown_joins, unmatched
 from viewkeeper.changes.references import keep_partners, row_by_row
 from viewkeeper.changes.weights import (
     Changed,
@@ -55,10 +58,13 @@ from viewkeeper.changes.weights import (
 from viewkeeper.errors import InternalError
 
 
-def change(rel: Relation, changed: Changed, declared: Declared = NOTHING) -> Relation:
-    """δ(rel), with every part that is empty by construction gone; what is declared makes more parts empty."""
-    known = Known(changed, declared)
-    return drop_empty(_change(into_joins(rel) if declared.references else rel, known))
+def change(rel: Relation, changed: Changed, declared: Declared = NOTHING, own: bool = False) -> Relation:
+    """δ(rel), with every part that is empty by construction gone; what is declared makes more parts empty.
+
+    If it is kept as it is, its `own` rows as they were may tell what else its tables would be read for.
+    """
+    joined = into_joins(rel) if declared.references else rel
+    return drop_empty(_change(joined, Known(changed, declared, shown_joins(joined) if own else {})))
 
 
 def _change(rel: Relation, changed: Known) -> Relation:
@@ -125,15 +131,15 @@ def _by_kind(rel: Join, changed: Known) -> tuple[Relation, ...]:
         case "inner":
             return _inner(rel, changed)
         case "semi":
-            return (_own(rel, changed), _flips(rel.left, rel.right, rel.condition, changed))
+            return _semi(rel, changed)
         case "anti":
-            return (_own(rel, changed), _negated(_flips(rel.left, rel.right, rel.condition, changed)))
+            return _anti(rel, changed)
         case "left":
             return _left(rel, changed)
         case "full":
             # L ⟗ R = (L ⟕ R) ⊎ pad(R ▷ L)
-            alone = _change(Join(rel.right, rel.left, "anti", rel.condition), changed)
-            return (*_left(rel, changed), _padded(alone, rel.schema))
+            alone = _anti(Join(rel.right, rel.left, "anti", rel.condition), changed, changed.shown.get(rel))
+            return (*_left(rel, changed), *(_padded(term, rel.schema) for term in alone))
         case _:
             assert_never(rel.kind)
 
@@ -191,12 +197,30 @@ def _own(rel: Join, changed: Known) -> Relation:
     return Join(_change(rel.left, changed), rel.right, rel.kind, rel.condition)
 
 
-def _flips(left: Relation, right: Relation, condition: Scalar, changed: Known) -> Relation:
+def _semi(rel: Join, changed: Known) -> tuple[Relation, ...]:
+    """δ(L ⋉ R) = δL ⋉ R_new + flips of L_old"""
+    join = replace(rel, right=looked_at(rel.right, rel.condition))
+    return (_own(join, changed), _flips(join.left, join.right, join.condition, changed))
+
+
+def _anti(rel: Join, changed: Known, shown: ShownColumns | None = None) -> tuple[Relation, ...]:
+    """δ(L ▷ R) = δL ▷ R_new − flips of L_old"""
+    join = replace(rel, right=looked_at(rel.right, rel.condition))
+    return (_own(join, changed), _negated(_flips(join.left, join.right, join.condition, changed, shown)))
+
+
+def _flips(
+    left: Relation, right: Relation, condition: Scalar, changed: Known, shown: ShownColumns | None = None
+) -> Relation:
     """The rows of L_old that found or lost their last match: C ⋉ R_new − C ⋉ R_old, C = L_old ⋉ δR.
 
     On any condition: the key is the left row itself, and only rows that meet a changed right row are looked at.
+    Where rows of R only came, and the view itself shows which rows of L_old had no match: C ⋉ σ_{no match} V_old.
     """
     met = Join(before(left, changed), _change(right, changed), "semi", condition)
+    alone = unmatched(left, right, condition, shown) if shown and only_appends(right, changed) else None
+    if alone is not None:
+        return weighted(Join(met, alone.relation, "semi", alone.matches), 1)
     now = Join(met, right, "semi", condition)
     then = Join(met, before(right, changed), "semi", condition)
     return net(Union((weighted(now, 1), weighted(then, -1))))
@@ -206,7 +230,8 @@ def _left(rel: Join, changed: Known) -> tuple[Relation, ...]:
     """δ(L ⟕ R) = δL ⟕ R_new + L_old ⋈ δR − pad(flips of L_old)"""
     outer = Join(rel.left, rel.right, "left", rel.condition)
     met = Join(before(rel.left, changed), _change(rel.right, changed), "inner", rel.condition)
-    flipped = _negated(_flips(rel.left, rel.right, rel.condition, changed))
+    looked = looked_at(rel.right, rel.condition)
+    flipped = _negated(_flips(rel.left, looked, rel.condition, changed, changed.shown.get(rel)))
     return (_own(outer, changed), met, _padded(flipped, rel.schema))
 
 

@@ -29,7 +29,7 @@ from viewkeeper.algebra.relations import (
 )
 from viewkeeper.algebra.scalars import ZERO, Column, call
 from viewkeeper.algebra.types import BIGINT
-from viewkeeper.changes.weights import Changed, Known, net
+from viewkeeper.changes.weights import Changed, ChangeKind, Known, net
 
 
 def keep_partners(parent_change: Relation, references: tuple[Reference, ...], known: Known) -> bool:
@@ -61,14 +61,15 @@ def row_by_row(rel: Relation) -> bool:
 
 @dataclass(frozen=True)
 class Question:
-    """The keys of a table that stay with another row; if there are none, its change is one of whole keys (apart)."""
+    """What would speak against knowing more of a table's change; if there is no such row, its change is of a kind."""
 
     table: str
-    keys: Relation
+    against: Relation
+    kind: ChangeKind = "apart"
 
 
 def questions(rel: Relation, changed: Changed, declared: Declared) -> tuple[Question, ...]:
-    """What to ask of tables that others refer to, and of which anything may have changed."""
+    """Keys that stay with another row, of tables that others refer to and of which anything may have changed."""
     asked = []
     for table in dict.fromkeys(r.parent for r in declared.references if changed.get(r.parent) == "any"):
         columns = {

@@ -32,6 +32,7 @@ from viewkeeper.algebra.scalars import NULL, ZERO, Cast, Column, Scalar, call
 from viewkeeper.algebra.types import BIGINT, FLOATING, INTEGRAL, decimal, decimal_parts
 from viewkeeper.changes.drift import DOUBLE, STEPS, grown, too_far, weighted
 from viewkeeper.changes.groups import affected_keys, restrict
+from viewkeeper.changes.own import OWN, ByKey, groups_by_key, rows_by_key
 from viewkeeper.changes.propagate import change
 from viewkeeper.changes.references import Question, questions
 from viewkeeper.changes.stored import COUNT, Kept, KeptBag, KeptGroups, KeptTop, StateColumn
@@ -100,7 +101,7 @@ class Doubt:
 class Maintenance:
     """A view's change as algebra, how to merge it, and why it is computed in this way.
 
-    The answers to `questions` may make another change possible that reads less.
+    The answers to `questions` may make another change possible that reads less, `own` rows of the view included.
     """
 
     change: Relation
@@ -109,37 +110,49 @@ class Maintenance:
     reasons: tuple[Reason, ...] = ()
     questions: tuple[Question, ...] = ()
     doubt: Doubt | None = None
+    own: bool = False
 
     @property
     def nothing(self) -> bool:
         return is_empty(self.change)
 
 
-def maintenance(kept: Kept, changed: Changed, declared: Declared = NOTHING) -> Maintenance:
-    """How the kept form of a view follows these changes of its tables, by what is declared of them."""
-    found = _maintenance(kept, changed, declared)
-    if not declared.references:
-        return found
-    undeclared = _maintenance(kept, changed, NOTHING)
-    spared = _tables(undeclared.change) - _tables(found.change)
-    reasons = tuple(
-        Reason(r.child, f"only its changes are read: {r}") for r in declared.references if r.child in spared
-    )
-    asked = questions(kept.content, changed, declared)
-    answered = _maintenance(kept, {**changed, **{q.table: "apart" for q in asked}}, declared)
-    reads_less = bool(_tables(found.change) - _tables(answered.change))
-    return replace(found, reasons=found.reasons + reasons, questions=asked if reads_less else ())
+def maintenance(kept: Kept, changed: Changed, declared: Declared = NOTHING, own: bool = False) -> Maintenance:
+    """How the kept form of a view follows these changes of its tables, by what is declared of them.
+
+    What was kept is looked into only if `own` is said.
+    """
+    found = _maintenance(kept, changed, declared, own)
+    reasons, asked = found.reasons, found.questions
+    if declared.references:
+        spared = tables_read(_maintenance(kept, changed, NOTHING).change) - tables_read(found.change)
+        reasons += tuple(
+            Reason(r.child, f"only its changes are read: {r}") for r in declared.references if r.child in spared
+        )
+        more = questions(kept.content, changed, declared)
+        answered = _maintenance(kept, {**changed, **{q.table: q.kind for q in more}}, declared, own)
+        asked += more if tables_read(found.change) - tables_read(answered.change) else ()
+    return replace(found, reasons=reasons, questions=asked, own=own)
 
 
-def _tables(rel: Relation) -> set[str]:
+def tables_read(rel: Relation) -> set[str]:
     """The tables of which a state is read."""
     return {n.table for n in walk(rel) if isinstance(n, Scan)}
 
 
-def _maintenance(kept: Kept, changed: Changed, declared: Declared) -> Maintenance:
+def _maintenance(kept: Kept, changed: Changed, declared: Declared, own: bool = False) -> Maintenance:
+    by_key = _by_key(kept, changed, declared) if own else None
+    if by_key is not None and set(changed.values()) == {"in place"}:
+        return _in_place(kept, by_key, declared)
+    asked = (Question(t, by_key.against, "in place") for t in changed) if by_key is not None else ()
+    found = _from_tables(kept, changed, declared, own)
+    return replace(found, questions=tuple(asked))
+
+
+def _from_tables(kept: Kept, changed: Changed, declared: Declared, own: bool) -> Maintenance:
     match kept:
         case KeptBag(content):
-            return _bag(content, changed, declared)
+            return _bag(content, changed, declared, own)
         case KeptGroups():
             return _groups(kept, changed, declared)
         case KeptTop(input, order_by, wanted):
@@ -149,10 +162,40 @@ def _maintenance(kept: Kept, changed: Changed, declared: Declared) -> Maintenanc
             assert_never(kept)
 
 
-def _bag(content: Relation, changed: Changed, declared: Declared) -> Maintenance:
-    rows = prune(drop_empty(net(change(content, changed, declared))))
-    merge = MergeBag(content.schema, _key(content, declared))
-    return Maintenance(rows, merge, insert_only=only_appends(content, changed))
+def _bag(content: Relation, changed: Changed, declared: Declared, own: bool) -> Maintenance:
+    rows = prune(drop_empty(net(change(content, changed, declared, own))))
+    reasons = (Reason("the view itself", "rows without a match are found in it"),) if OWN in tables_read(rows) else ()
+    return Maintenance(rows, _merge_bag(content, declared), only_appends(content, changed), reasons)
+
+
+def _merge_bag(content: Relation, declared: Declared) -> MergeBag:
+    return MergeBag(content.schema, _key(content, declared))
+
+
+# By the keys of a table's rows, in what is kept
+
+
+def _by_key(kept: Kept, changed: Changed, declared: Declared) -> ByKey | None:
+    """The change by key, if only one table changed, and not by appends."""
+    if len(changed) != 1 or "appended" in changed.values():
+        return None
+    (table,) = changed
+    match kept:
+        case KeptBag(content):
+            return rows_by_key(content, table, declared)
+        case KeptGroups(input, key):
+            states = kept.content.schema[len(key) :]
+            return groups_by_key(input, key, states, table, declared)
+        case KeptTop():
+            return None
+        case _:
+            assert_never(kept)
+
+
+def _in_place(kept: Kept, by_key: ByKey, declared: Declared) -> Maintenance:
+    reasons = (Reason("the view itself", "it shows the key of the rows that changed: no other table is read"),)
+    merge = _merge_fresh(kept) if isinstance(kept, KeptGroups) else _merge_bag(kept.content, declared)
+    return Maintenance(prune(drop_empty(by_key.change)), merge, insert_only=False, reasons=reasons)
 
 
 def _key(content: Relation, declared: Declared) -> tuple[str, ...]:

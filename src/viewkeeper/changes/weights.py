@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal as OneOf
 
 from viewkeeper.algebra.clock import CLOCK, earlier
@@ -34,17 +34,19 @@ from viewkeeper.algebra.types import BIGINT, UNKNOWN
 _OTHER = "__vk_weight_2"  # of the second of two changes that are joined
 
 # What is known of a source's change before it is computed with: rows only came; every declared key with a changed row
-# either came or went, none stayed with another row; or anything may have happened.
-ChangeKind = OneOf["appended", "apart", "any"]
+# either came or went, none stayed with another row; no key came, and those that stayed with another row did so only in
+# columns that no condition of the view looks at; or anything may have happened.
+ChangeKind = OneOf["appended", "apart", "in place", "any"]
 Changed = Mapping[str, ChangeKind]
 
 
 @dataclass(frozen=True)
 class Known(Mapping[str, ChangeKind]):
-    """What the rules know: how each changed table changed, and what is declared of tables."""
+    """What the rules know: how each changed table changed, what is declared of tables, and what the view shows."""
 
     changed: Changed
     declared: Declared = NOTHING
+    shown: Mapping[Join, Mapping[str, str]] = field(default_factory=dict)
 
     def __getitem__(self, table: str) -> ChangeKind:
         return self.changed[table]

@@ -7,17 +7,21 @@ from dataclasses import dataclass, field
 
 from viewkeeper.algebra.keys import NOTHING, Declared
 from viewkeeper.algebra.reasons import Reason
+from viewkeeper.changes.own import OWN
 from viewkeeper.changes.refresh import Maintenance, MergeBag, MergeTop, maintenance
 from viewkeeper.changes.stored import Kept, KeptGroups
 from viewkeeper.changes.weights import ChangeKind
 from viewkeeper.planner.cost import (
     APPEND,
+    ASK,
+    MEASURED_ONCE,
     MERGE,
     MERGE_SHARE_WRITTEN,
     OVERWRITE,
     QUERY,
     REWRITE,
     Cost,
+    Rates,
     Sizes,
     reading,
 )
@@ -46,6 +50,7 @@ class Situation:
     lost: Reason | None = None
     unversioned: tuple[str, ...] = ()
     source_rows: int = field(default=0)
+    rates: Rates = MEASURED_ONCE
 
 
 def plan_view(situation: Situation, settings: Settings) -> Step:
@@ -71,17 +76,32 @@ def plan_view(situation: Situation, settings: Settings) -> Step:
 
 
 def _by_cost(s: Situation, kept: Kept, full: Cost, settings: Settings) -> Step:
-    change = maintenance(kept, s.changed, s.declared)
+    change = choose_reading(kept, s)
     if change.nothing:
         return Nothing(s.view, "the changes do not reach it", record=True)
     install, why = choose_install(change, s, settings)
-    cost = QUERY + reading(change.change, s.sizes) + install_cost(install, s.rows, _change_rows(s))
+    cost = (QUERY + reading(change.change, _with_own(s)) + install_cost(install, s.rows, _change_rows(s))).at(s.rates)
     compared = f"predicted {cost.seconds:.1f} s against {full.seconds:.1f} s for a recompute"
     if s.policy == "AUTO" and cost.seconds > full.seconds:
         return Recompute(s.view, f"cheaper: {compared}", full, incremental_cost=cost)
     forced = "" if s.policy == "AUTO" else f"its policy is {s.policy}; "
     small = cost.rows_read + cost.rows_written <= settings.small_rows
     return Maintain(s.view, f"{forced}{compared}", change, install, why, cost, full, small)
+
+
+def choose_reading(kept: Kept, s: Situation) -> Maintenance:
+    """The change from the tables alone, or with a look into what is kept where that reads less, or may do so."""
+    alone, own = (maintenance(kept, s.changed, s.declared, look) for look in (False, True))
+    answers = {q.table: q.kind for q in own.questions if q not in alone.questions}
+    hoped = maintenance(kept, {**s.changed, **answers}, s.declared, own=True) if answers else own
+    sizes = _with_own(s)
+    tables, view, best = (reading(way.change, sizes).at(s.rates) for way in (alone, own, hoped))
+    asked = answers and (best + ASK).seconds < tables.seconds
+    return own if view.seconds < tables.seconds or asked else alone
+
+
+def _with_own(s: Situation) -> Mapping[str, Sizes]:
+    return {**s.sizes, OWN: Sizes(s.rows)}
 
 
 def choose_install(change: Maintenance, s: Situation, settings: Settings) -> tuple[Install, str]:
@@ -106,9 +126,9 @@ def install_cost(install: Install, view_rows: int, change_rows: int) -> Cost:
 
 
 def recompute_cost(s: Situation) -> Cost:
-    if s.kept is None:
-        return QUERY + OVERWRITE + Cost(rows_read=s.source_rows, rows_written=s.rows, reads=len(s.sizes))
-    return QUERY + OVERWRITE + reading(s.kept.content, s.sizes) + Cost(rows_written=s.rows)
+    unread = Cost(rows_read=s.source_rows, reads=len(s.sizes))
+    read = reading(s.kept.content, s.sizes) if s.kept is not None else unread
+    return (QUERY + OVERWRITE + read + Cost(rows_written=s.rows)).at(s.rates)
 
 
 def _change_rows(s: Situation) -> int:

@@ -1,26 +1,36 @@
-"""What steps cost, in named parts; the constants were measured on two cores and a local disk."""
+"""What steps cost, in named parts."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from viewkeeper.algebra.node import walk
 from viewkeeper.algebra.relations import Changes, Relation, Scan
 
 
 @dataclass(frozen=True)
+class Rates:
+    """What the parts of a cost take: a multiple of the fixed seconds, and seconds for each of the others."""
+
+    fixed: float = 1.0
+    per_read: float = 0.06
+    per_row_read: float = 4.5e-7
+    per_row_written: float = 1.0e-6
+
+
+MEASURED_ONCE = Rates()  # on two cores and a local disk
+
+
+@dataclass(frozen=True)
 class Cost:
-    """Rows and queries, and the seconds they are predicted to take."""
+    """Rows and queries, and the seconds they are predicted to take at some rates."""
 
     rows_read: int = 0
     rows_written: int = 0
     reads: int = 0
     fixed: float = 0.0
-
-    SECONDS_PER_ROW_READ = 4.5e-7
-    SECONDS_PER_ROW_WRITTEN = 1.0e-6
-    SECONDS_PER_READ = 0.06
+    rates: Rates = MEASURED_ONCE
 
     def __add__(self, other: Cost) -> Cost:
         return Cost(
@@ -28,19 +38,24 @@ class Cost:
             self.rows_written + other.rows_written,
             self.reads + other.reads,
             self.fixed + other.fixed,
+            self.rates,
         )
+
+    def at(self, rates: Rates) -> Cost:
+        return replace(self, rates=rates)
 
     @property
     def seconds(self) -> float:
         return (
-            self.fixed
-            + self.reads * self.SECONDS_PER_READ
-            + self.rows_read * self.SECONDS_PER_ROW_READ
-            + self.rows_written * self.SECONDS_PER_ROW_WRITTEN
+            self.fixed * self.rates.fixed
+            + self.reads * self.rates.per_read
+            + self.rows_read * self.rates.per_row_read
+            + self.rows_written * self.rates.per_row_written
         )
 
 
 QUERY = Cost(fixed=0.15)
+ASK = Cost(fixed=0.15)
 APPEND = Cost(fixed=0.15)
 REWRITE = Cost(fixed=0.45)
 MERGE = Cost(fixed=0.75)

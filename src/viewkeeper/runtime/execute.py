@@ -15,21 +15,33 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as f
 
 from viewkeeper.algebra.relations import WEIGHT, Relation, names
-from viewkeeper.changes.refresh import DOUBTED, Doubt, Maintenance, MergeBag, MergeGroups, MergeTop, maintenance
+from viewkeeper.changes.own import OWN
+from viewkeeper.changes.refresh import (
+    DOUBTED,
+    Doubt,
+    Maintenance,
+    MergeBag,
+    MergeGroups,
+    MergeTop,
+    maintenance,
+    tables_read,
+)
 from viewkeeper.changes.stored import WHOLE
-from viewkeeper.changes.weights import Changed
 from viewkeeper.errors import ConflictError, NotIncrementalError, SourceError, StorageError, ViewkeeperError
+from viewkeeper.planner.cost import Cost
 from viewkeeper.planner.plan import Install, Maintain, Nothing, Outcome, Recompute, Refuse, Step, Strategy
 from viewkeeper.runtime import install
+from viewkeeper.runtime.first import read_first
 from viewkeeper.runtime.forms import content_query, form_of
 from viewkeeper.runtime.guard import only_installer
 from viewkeeper.runtime.install import Merge, Rows
 from viewkeeper.runtime.look import Look
+from viewkeeper.runtime.measured import cost_parts
 from viewkeeper.runtime.reads import ReadOnce
 from viewkeeper.runtime.spark import SMALL_STEP, private_session
 from viewkeeper.runtime.write import write_rows
 from viewkeeper.settings import Settings
-from viewkeeper.sql.unparse import Leaves, string_literal, unparse
+from viewkeeper.sql.unparse import string_literal, unparse
 from viewkeeper.store.commits import NewFiles, commit_files
 from viewkeeper.store.files import DataFiles
 from viewkeeper.store.log import Commit
@@ -80,6 +92,7 @@ class Job:
     leaves: ReadOnce
     change: str
     tell: Tell
+    started: int
 
     @property
     def table(self) -> str:
@@ -110,7 +123,7 @@ class Executor:
                     f"{look.view.name} was not refreshed: {reason}",
                     hint=f"REFRESH MATERIALIZED VIEW {look.view.name} FULL recomputes it",
                 ) from why
-            return self.recompute(reason, look, tell, predicted=step.recompute_cost.seconds)
+            return self.recompute(reason, look, tell, step.recompute_cost)
 
     def run(self, step: Step, look: Look, tell: Tell) -> Outcome:
         match step:
@@ -123,7 +136,7 @@ class Executor:
             case Maintain():
                 return self.maintain(step, look, tell)
             case Recompute():
-                return self.recompute(step.reason, look, tell, predicted=step.cost.seconds)
+                return self.recompute(step.reason, look, tell, step.cost)
             case Refuse():
                 raise NotIncrementalError(f"{step.view} was not refreshed: {step.reason}", hint=step.hint)
             case _:
@@ -132,16 +145,19 @@ class Executor:
     # From changes
 
     def maintain(self, step: Maintain, look: Look, tell: Tell) -> Outcome:
+        started = _now()
         session = self.session(look.view, SMALL_STEP if step.small else {})
         tell("computing its change")
         with _translated(look.view):
-            questions = (q.keys for q in step.maintenance.questions)
+            questions = (q.against for q in step.maintenance.questions)
             leaves = self.leaves(look, session, step.maintenance.change, *questions)
-            found = answered(step.maintenance, look, session, leaves)
+            found = known_better(step.maintenance, look, session, leaves)
             if found.nothing:
-                return self.untouched(look, self.note(look, "incremental", step.reason, step.cost.seconds))
+                return self.untouched(look, self.note(look, "incremental", step.reason, step.cost))
             leaves.mention([found.change])
-            job = Job(step, look, session, leaves, unparse(found.change, leaves), tell)
+            if OWN in tables_read(found.change):
+                leaves.give(OWN, leaves.version(look.view.backing, look.standing.version))
+            job = Job(step, look, session, leaves, unparse(found.change, leaves), tell, started)
             match found.merge:
                 case MergeBag() as merge:
                     return self.maintain_bag(job, merge)
@@ -248,12 +264,12 @@ class Executor:
 
     # All of it
 
-    def recompute(self, reason: str, look: Look, tell: Tell, predicted: float | None = None) -> Outcome:
+    def recompute(self, reason: str, look: Look, tell: Tell, cost: Cost) -> Outcome:
         small = look.situation.source_rows + look.situation.rows <= self.settings.small_rows
         session = self.session(look.view, SMALL_STEP if small else {})
         tell("recomputing it")
         before = look.situation.rows
-        note = self.note(look, "recompute", reason, predicted)
+        note = self.note(look, "recompute", reason, cost)
         note = replace(note, install="overwrite", rows_deleted=before)
         with _translated(look.view):
             form = form_of(look.view)
@@ -268,9 +284,10 @@ class Executor:
     # Commits
 
     def note_of(self, job: Job) -> RefreshNote:
-        return self.note(job.look, "incremental", job.step.reason, job.step.cost.seconds)
+        note = self.note(job.look, "incremental", job.step.reason, job.step.cost)
+        return replace(note, started=job.started)
 
-    def note(self, look: Look, strategy: Strategy, reason: str, predicted: float | None = None) -> RefreshNote:
+    def note(self, look: Look, strategy: Strategy, reason: str, cost: Cost | None = None) -> RefreshNote:
         return RefreshNote(
             view=look.view.id,
             sequence=look.standing.next_sequence,
@@ -279,8 +296,9 @@ class Executor:
             strategy=strategy,
             reason=reason,
             base=look.standing.version,
-            started=int(time.time() * 1000),
-            predicted=predicted,
+            started=_now(),
+            predicted=cost.seconds if cost else None,
+            cost=cost_parts(cost) if cost else None,
             one_moment=look.one_moment,
         )
 
@@ -354,15 +372,23 @@ class Executor:
         return session
 
 
-def answered(planned: Maintenance, look: Look, session: SparkSession, leaves: Leaves) -> Maintenance:
-    """What was planned, or what reads less if the answers to its questions allow it."""
-    replaced = {q.table for q in planned.questions if not session.sql(unparse(q.keys, leaves)).isEmpty()}
-    apart = {q.table for q in planned.questions} - replaced
-    situation = look.situation
-    if not apart or situation.kept is None:
+def known_better(planned: Maintenance, look: Look, session: SparkSession, leaves: ReadOnce) -> Maintenance:
+    """What was planned, or what reads less, by what the changes turn out to be and by the answers to questions."""
+    kept, declared, changed = look.situation.kept, look.situation.declared, look.situation.changed
+    if kept is None:
         return planned
-    changed: Changed = {**situation.changed, **dict.fromkeys(apart, "apart")}
-    return maintenance(situation.kept, changed, situation.declared)
+    left = read_first(kept.content, changed, leaves)
+    found = planned if left == changed else maintenance(kept, left, declared, planned.own)
+    asked = {(q.table, q.kind) for q in found.questions}
+    against = {(q.table, q.kind) for q in found.questions if not session.sql(unparse(q.against, leaves)).isEmpty()}
+    if asked == against:
+        return found
+    return maintenance(kept, {**left, **dict(sorted(asked - against))}, declared, planned.own)
+
+
+def _now() -> int:
+    """Milliseconds since 1970, as commits tell the time."""
+    return int(time.time() * 1000)
 
 
 @contextmanager

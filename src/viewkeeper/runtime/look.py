@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 from zoneinfo import ZoneInfo
 
 from viewkeeper.algebra.clock import CLOCK
@@ -13,11 +14,14 @@ from viewkeeper.algebra.keys import Declared
 from viewkeeper.algebra.node import walk
 from viewkeeper.algebra.reasons import Reason
 from viewkeeper.algebra.relations import Scan
+from viewkeeper.changes.own import OWN
 from viewkeeper.changes.weights import ChangeKind
 from viewkeeper.errors import SourceError
 from viewkeeper.planner.build import Situation
-from viewkeeper.planner.cost import Sizes
+from viewkeeper.planner.cost import MEASURED_ONCE, Rates, Sizes
+from viewkeeper.planner.rates import fitted
 from viewkeeper.runtime.forms import maintained
+from viewkeeper.runtime.measured import measured
 from viewkeeper.sql.clock import clock_functions
 from viewkeeper.store.changes import Feed, Files, SourceChange, Unchanged, Unreadable, changes_between
 from viewkeeper.store.declared import declarations, relied_on
@@ -40,6 +44,11 @@ class Versions:
     pinned: dict[str, int] = field(default_factory=dict)
     moment: int = field(default_factory=lambda: time.time_ns() // 1000)
     at_once: frozenset[str] = frozenset()  # the tables that had their versions all at one moment
+
+    @cached_property
+    def rates(self) -> Rates:
+        """How fast the warehouse is, as far as its history tells."""
+        return fitted(list(measured(self.registry)))
 
     def pin(self, tables: Iterable[str]) -> None:
         """Fix the versions of these tables, at one moment: when two looks in a row find the same."""
@@ -82,7 +91,8 @@ class Look:
 
     @property
     def leaves(self) -> PinnedLeaves:
-        return PinnedLeaves(self.pins, self.moments)
+        own = f"{self.view.backing} VERSION AS OF {self.standing.version}"
+        return PinnedLeaves(self.pins, self.moments, {OWN: own})
 
 
 def look(view: View, registry: Registry, versions: Versions, expected: Mapping[str, Expected] | None = None) -> Look:
@@ -124,6 +134,7 @@ def look(view: View, registry: Registry, versions: Versions, expected: Mapping[s
         lost=_lost(stands, pins, moments),
         unversioned=view.reads_unversioned,
         source_rows=sum(s.rows for s in sizes.values()),
+        rates=versions.rates if changed else MEASURED_ONCE,
     )
     return Look(view, stands, pins, covers, situation, one_moment, moments)
 

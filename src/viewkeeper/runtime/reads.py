@@ -2,8 +2,8 @@
 
 A pinned table is read by its files where the log names them (`store/files.py`). Where it does not, a table that is
 mentioned several times is analysed once, since each analysis loads a snapshot. Either way it is read once if it is
-small. Changes that are mentioned several times, or joined, are read first, if they are few: Spark then knows how few
-they are, and sends them to the other side of a join instead of shuffling both.
+small. Changes that are mentioned several times, or joined, are read first, if they are few (`runtime/first.py`): Spark
+then knows how few they are, and sends them to the other side of a join instead of shuffling both.
 """
 
 from __future__ import annotations
@@ -11,13 +11,17 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import functions as f
 from pyspark.sql.types import StructType
 
 from viewkeeper.algebra.identity import is_comparable
 from viewkeeper.algebra.relations import WEIGHT, Changes, Join, Relation, Scan, ScanColumn, State, inputs
-from viewkeeper.sql.unparse import quote, string_literal
+from viewkeeper.algebra.scalars import Scalar, own_columns
+from viewkeeper.changes.weights import net
+from viewkeeper.sql.unparse import quote, render, string_literal, unparse
 from viewkeeper.store.changes import Feed, Files
 from viewkeeper.store.files import DataFiles, file_name, local
 from viewkeeper.store.leaves import PinnedLeaves
@@ -26,6 +30,16 @@ FETCHED_ROWS = 10_000  # more rows than this are not brought to the driver
 
 
 FindFiles = Callable[[str, int], DataFiles | None]
+
+
+@dataclass(frozen=True)
+class FirstRead:
+    """The net change of some columns of a table, under a temporary name: how many rows go, and how many matter."""
+
+    name: str
+    columns: frozenset[str]
+    went: int
+    matter: int
 
 
 class ReadOnce:
@@ -44,6 +58,7 @@ class ReadOnce:
         self.rows = rows
         self.files = files
         self.held: dict[tuple[str, ...], str] = {}  # by what was read, with its columns if not all
+        self.first: dict[str, FirstRead] = {}
         self.mention(read)
 
     def mention(self, read: Iterable[Relation]) -> None:
@@ -87,17 +102,34 @@ class ReadOnce:
         return self.hold((table, str(version)), lambda: rows_of(self.session, files))
 
     def changes(self, table: str, columns: tuple[ScanColumn, ...]) -> str:
-        few = self.pinned.pins[table].change.rows <= FETCHED_ROWS
-        if not few or (self.mentions[table, "changes"] == 1 and not self.joined):
+        first = self.first.get(table)
+        if first is None or not first.columns.issuperset(c.source for c in columns):
             return self.changed_rows(table, columns)
+        return f"SELECT {_listed(columns)}{WEIGHT} FROM {first.name}"
 
-        wanted = {c.source: c for n in self.changed if n.table == table for c in n.columns}
+    def reads_first(self, table: str) -> bool:
+        """Whether the table's changes are few, and needed more than once or for a join."""
+        mentions = self.mentions[table, "changes"]
+        few = mentions > 0 and self.pinned.pins[table].change.rows <= FETCHED_ROWS
+        return few and (mentions > 1 or self.joined)
 
-        def read() -> DataFrame:
-            return self.fetched(self.session.sql(self.changed_rows(table, tuple(wanted.values()))))
-
-        name = self.hold((table, "changes", *wanted), read)
-        return f"SELECT {_listed(columns)}{WEIGHT} FROM {name}"
+    def read_first(self, table: str, matters: Scalar) -> FirstRead:
+        """Read the net change of a table, and count in it the rows that go, and those that matter."""
+        read = {c.source: c.type for n in self.changed if n.table == table for c in n.columns}
+        wanted = tuple(ScanColumn(name, name, type_) for name, type_ in read.items())
+        rows = self.session.sql(unparse(net(Changes(table, wanted)), self))
+        told = own_columns(matters) <= read.keys()
+        condition = render(matters, {c: quote(c) for c in read}) if told else "TRUE"
+        counted = Observation()
+        seen = rows.observe(
+            counted,
+            f.count_if(f.col(WEIGHT) < 0).alias("went"),
+            f.count_if(f.expr(condition)).alias("matter"),
+        )
+        name = f"__vk_first_{list(self.pinned.pins).index(table) + 1}"
+        self.fetched(seen).createOrReplaceTempView(name)
+        self.first[table] = FirstRead(name, frozenset(read), int(counted.get["went"]), int(counted.get["matter"]))
+        return self.first[table]
 
     def changed_rows(self, table: str, columns: tuple[ScanColumn, ...]) -> str:
         """The query of a table's changes: by the files that came and went, where they are all it takes."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import assert_never
 
 from viewkeeper.algebra.relations import WEIGHT, ScanColumn, State
@@ -24,12 +24,15 @@ class Pin:
 
 @dataclass(frozen=True)
 class PinnedLeaves:
-    """Leaves of a refresh: every table at its pinned version, the clock at its two moments."""
+    """Leaves of a refresh: every table at its pinned version, the clock at its two moments; the others as given."""
 
     pins: Mapping[str, Pin]
     moments: tuple[int, int] | None = None
+    given: Mapping[str, str] = field(default_factory=dict)
 
     def state(self, table: str, state: State) -> str:
+        if table in self.given:
+            return self.given[table]
         pin = self.pins[table]
         return f"{table} VERSION AS OF {pin.old if state == 'old' else pin.new}"
 

@@ -154,6 +154,7 @@ class RefreshNote:
     rows_inserted: int | None = None
     rows_deleted: int | None = None
     predicted: float | None = None
+    cost: Mapping[str, float] | None = None  # the parts of what was predicted
     install: str = ""
     one_moment: bool = False
 

@@ -1,0 +1,60 @@
+"""How fast this warehouse is: the rates of the cost model, fitted to the refreshes that it has seen.
+
+Of refreshes with parts x (fixed seconds, reads, rows read, rows written) that took y seconds, the rates are those
+multiples m of the ones that were measured once which make the factors between x·m and y small, and stay near 1 where
+the refreshes do not tell:   min Σ ρ(log (x·m / y)) + λ Σ (log m)²,   ρ(e) ≈ e², but |e| where e is large
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from viewkeeper.planner.cost import MEASURED_ONCE, Cost, Rates
+
+_PRIOR = 0.5  # λ
+_FAR = 0.3  # a factor of e^0.3 is much; a cold start, which is off by more, counts less
+_LARGEST = 3.5  # of |log m|
+_SHORT = 0.05  # seconds; nobody takes less
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A refresh: the parts of its cost as they were predicted, and how long it took."""
+
+    cost: Cost
+    seconds: float
+
+
+def fitted(samples: Sequence[Sample]) -> Rates:
+    """The rates that predict the samples best; without samples those that were measured once."""
+    if not samples:
+        return MEASURED_ONCE
+    import numpy as np  # noqa: PLC0415  # most commands never fit anything
+    from scipy.optimize import least_squares  # noqa: PLC0415
+
+    parts = np.array([_parts(s.cost) for s in samples])
+    took = np.log([max(s.seconds, _SHORT) for s in samples])
+
+    def errors(multiples: Any) -> Any:
+        return np.concatenate([np.log(parts @ np.exp(multiples)) - took, np.sqrt(_PRIOR) * multiples])
+
+    bounds = (-_LARGEST, _LARGEST)
+    found = least_squares(errors, np.zeros(parts.shape[1]), bounds=bounds, loss="soft_l1", f_scale=_FAR).x
+    fixed, read, row_read, row_written = map(float, np.exp(found))
+    once = MEASURED_ONCE
+    return Rates(
+        once.fixed * fixed, once.per_read * read, once.per_row_read * row_read, once.per_row_written * row_written
+    )
+
+
+def _parts(cost: Cost) -> list[float]:
+    """The seconds of each part at the rates that were measured once."""
+    once = MEASURED_ONCE
+    return [
+        cost.fixed * once.fixed,
+        cost.reads * once.per_read,
+        cost.rows_read * once.per_row_read,
+        cost.rows_written * once.per_row_written,
+    ]

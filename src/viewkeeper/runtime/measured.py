@@ -1,0 +1,39 @@
+"""What refreshes of this warehouse have cost: from the notes in their commits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+
+from viewkeeper.planner.cost import Cost
+from viewkeeper.planner.rates import Sample
+from viewkeeper.store.registry import Registry
+from viewkeeper.store.views import RefreshNote, refreshes
+
+_LATEST = 20  # of each view
+
+
+def cost_parts(cost: Cost) -> dict[str, float]:
+    """A cost as a note keeps it."""
+    return {
+        "fixed": cost.fixed,
+        "reads": cost.reads,
+        "rows_read": cost.rows_read,
+        "rows_written": cost.rows_written,
+    }
+
+
+def measured(registry: Registry) -> Iterator[Sample]:
+    """The latest refreshes of every view that changed rows."""
+    for view in registry.views().values():
+        for found in islice(refreshes(registry.log(view), view.id), _LATEST):
+            cost = _noted(found.note)
+            if cost is not None and not found.note.moves:
+                yield Sample(cost, (found.commit.timestamp - found.note.started) / 1000)
+
+
+def _noted(note: RefreshNote) -> Cost | None:
+    if note.cost is None or not note.started:
+        return None
+    parts = note.cost
+    return Cost(int(parts["rows_read"]), int(parts["rows_written"]), int(parts["reads"]), parts["fixed"])

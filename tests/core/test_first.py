@@ -1,0 +1,34 @@
+"""What small changes are read first for: which rows of them can matter to a view."""
+
+from __future__ import annotations
+
+import pytest
+
+from viewkeeper.algebra.relations import Filter, Join, Scan, ScanColumn, Union
+from viewkeeper.algebra.scalars import ONE, TRUE, ZERO, Clock, Column, call
+from viewkeeper.runtime.first import what_matters
+
+pytestmark = pytest.mark.core
+
+SALES = Scan("sales", (ScanColumn("id", "s_id", "int"), ScanColumn("price", "s_price", "int")))
+STORES = Scan("stores", (ScanColumn("id", "t_id", "int"),))
+DEAR, OLD = call(">", Column("s_price"), ONE), call("<", Column("s_id"), ZERO)
+TODAY = call("<", Column("s_id"), Clock("CURRENT_DATE"))
+
+
+def test_rows_must_pass_the_filters_right_above_a_table() -> None:
+    joined = Join(Filter(Filter(SALES, DEAR), OLD), STORES, "inner", call("=", Column("s_id"), Column("t_id")))
+    dear, old = call(">", Column("price"), ONE), call("<", Column("id"), ZERO)
+    assert what_matters(joined, "sales") == call("AND", dear, old)
+    assert what_matters(Filter(joined, DEAR), "stores") == TRUE
+    assert what_matters(Union((Filter(SALES, DEAR), Filter(SALES, OLD))), "sales") == call("OR", dear, old)
+
+
+def test_where_any_mention_takes_all_rows_all_matter() -> None:
+    assert TRUE in call("OR", what_matters(SALES, "sales"), ZERO).args
+    both = what_matters(Union((Filter(SALES, DEAR), SALES)), "sales")
+    assert both == call("OR", call(">", Column("price"), ONE), TRUE)
+
+
+def test_what_looks_at_the_clock_is_not_asked() -> None:
+    assert what_matters(Filter(SALES, TODAY), "sales") == TRUE

@@ -1,0 +1,82 @@
+"""Rates of the cost model: fitted to what refreshes took, near what was measured once where they do not tell."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from viewkeeper.algebra.relations import Aggregate, Measure, Scan, ScanColumn
+from viewkeeper.changes.stored import stored_form
+from viewkeeper.planner.build import Situation, plan_view
+from viewkeeper.planner.cost import MEASURED_ONCE, Cost, Rates, Sizes
+from viewkeeper.planner.plan import Maintain, Recompute
+from viewkeeper.planner.rates import Sample, fitted
+from viewkeeper.settings import Settings
+
+pytestmark = pytest.mark.core
+
+SLOW_DISK = Rates(fixed=2.0, per_read=0.2, per_row_read=4e-6, per_row_written=5e-7)
+
+
+def refreshes(rates: Rates, number: int, noise: float = 0.0, seed: int = 1) -> list[Sample]:
+    """Refreshes of all sizes in a warehouse of these rates."""
+    chance = random.Random(seed)
+    found = []
+    for _ in range(number):
+        size = 10 ** chance.uniform(2, 7)
+        cost = Cost(int(size), int(size * chance.random()), chance.randint(1, 6), chance.choice([0.3, 0.6, 0.9]))
+        found.append(Sample(cost, cost.at(rates).seconds * chance.uniform(1 - noise, 1 + noise)))
+    return found
+
+
+def off(rates: Rates, samples: list[Sample]) -> float:
+    """The median of the relative errors."""
+    errors = sorted(abs(s.cost.at(rates).seconds - s.seconds) / s.seconds for s in samples)
+    return errors[len(errors) // 2]
+
+
+def test_without_a_history_they_are_those_measured_once() -> None:
+    assert fitted([]) == MEASURED_ONCE
+
+
+@given(st.integers(1, 30), st.integers(0, 99))
+def test_refreshes_as_predicted_change_nothing(number: int, seed: int) -> None:
+    found = fitted(refreshes(MEASURED_ONCE, number, seed=seed))
+    assert off(found, refreshes(MEASURED_ONCE, 20)) < 0.02
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.3])
+def test_another_machine_is_found_out(noise: float) -> None:
+    later = refreshes(SLOW_DISK, 100, seed=2)
+    assert off(MEASURED_ONCE, later) > 0.5
+    assert off(fitted(refreshes(SLOW_DISK, 60, noise)), later) < 0.1 + noise / 3
+
+
+def test_cold_starts_do_not_decide() -> None:
+    """Every tenth refresh took ten times as long."""
+    samples = [
+        replace(s, seconds=s.seconds * (10 if n % 10 == 0 else 1)) for n, s in enumerate(refreshes(SLOW_DISK, 60))
+    ]
+    assert off(fitted(samples), refreshes(SLOW_DISK, 100, seed=2)) < 0.25
+
+
+def test_one_refresh_does_not_decide() -> None:
+    once = refreshes(SLOW_DISK, 1)
+    assert off(fitted(once), refreshes(SLOW_DISK, 50)) > 0.1
+
+
+def test_auto_chooses_by_what_refreshes_took() -> None:
+    """Where writing is dear and reading cheap, a small change is worth it earlier."""
+    sales = Scan("sales", (ScanColumn("k", "k", "int"), ScanColumn("x", "x", "bigint")))
+    kept = stored_form(Aggregate(sales, ("k",), (Measure("s", "sum", ("x",), "bigint"),)), "v").kept
+    sizes = {"sales": Sizes(20_000, 10)}
+    chosen = [
+        plan_view(Situation("v", "AUTO", kept, 500, sizes, {"sales": "any"}, moved=True, rates=rates), Settings())
+        for rates in (Rates(per_row_read=1e-8), Rates(per_row_read=1e-4))
+    ]
+    assert [type(step) for step in chosen] == [Recompute, Maintain]
+    assert all(step.cost.seconds < 1 for step in chosen if isinstance(step, Maintain | Recompute))
