@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as f
 
 from viewkeeper.algebra.relations import WEIGHT, Relation, names
+from viewkeeper.changes.meeting import only_meeting
 from viewkeeper.changes.own import OWN
 from viewkeeper.changes.refresh import (
     DOUBTED,
@@ -157,7 +158,8 @@ class Executor:
             leaves.mention([found.change])
             if OWN in tables_read(found.change):
                 leaves.give(OWN, leaves.version(look.view.backing, look.standing.version))
-            job = Job(step, look, session, leaves, unparse(found.change, leaves), tell, started)
+            change = only_meeting(found.change, leaves.spreads)
+            job = Job(step, look, session, leaves, unparse(change, leaves), tell, started)
             match found.merge:
                 case MergeBag() as merge:
                     return self.maintain_bag(job, merge)

@@ -12,14 +12,16 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.types import StructType
 
 from viewkeeper.algebra.identity import is_comparable
 from viewkeeper.algebra.relations import WEIGHT, Changes, Join, Relation, Scan, ScanColumn, State, inputs
 from viewkeeper.algebra.scalars import Scalar, own_columns
+from viewkeeper.changes.meeting import LISTED, Spread, Spreads, can_spread
 from viewkeeper.changes.weights import net
 from viewkeeper.sql.unparse import quote, render, string_literal, unparse
 from viewkeeper.store.changes import Feed, Files
@@ -40,6 +42,7 @@ class FirstRead:
     columns: frozenset[str]
     went: int
     matter: int
+    spreads: Mapping[str, Spread]
 
 
 class ReadOnce:
@@ -120,16 +123,21 @@ class ReadOnce:
         rows = self.session.sql(unparse(net(Changes(table, wanted)), self))
         told = own_columns(matters) <= read.keys()
         condition = render(matters, {c: quote(c) for c in read}) if told else "TRUE"
-        counted = Observation()
-        seen = rows.observe(
-            counted,
-            f.count_if(f.col(WEIGHT) < 0).alias("went"),
-            f.count_if(f.expr(condition)).alias("matter"),
-        )
+        counted, told_by_values = Observation(), [name for name, type_ in read.items() if can_spread(type_)]
+        went, matter = f.count_if(f.col(WEIGHT) < 0), f.count_if(f.expr(condition))
+        values = (measure for n, name in enumerate(told_by_values) for measure in _values(n, f.col(quote(name))))
+        seen = rows.observe(counted, went.alias("went"), matter.alias("matter"), *values)
         name = f"__vk_first_{list(self.pinned.pins).index(table) + 1}"
         self.fetched(seen).createOrReplaceTempView(name)
-        self.first[table] = FirstRead(name, frozenset(read), int(counted.get["went"]), int(counted.get["matter"]))
+        found = counted.get
+        spreads = {c: spread for n, c in enumerate(told_by_values) if (spread := _spread(n, found)) is not None}
+        self.first[table] = FirstRead(name, frozenset(read), int(found["went"]), int(found["matter"]), spreads)
         return self.first[table]
+
+    @property
+    def spreads(self) -> Spreads:
+        """The values that the changes which were read first have."""
+        return {(table, c): spread for table, first in self.first.items() for c, spread in first.spreads.items()}
 
     def changed_rows(self, table: str, columns: tuple[ScanColumn, ...]) -> str:
         """The query of a table's changes: by the files that came and went, where they are all it takes."""
@@ -173,6 +181,21 @@ class ReadOnce:
         """What any mention of the table reads."""
         names = dict.fromkeys(c.source for n in self.states if n.table == table for c in n.columns)
         return list(map(quote, names))
+
+
+def _values(n: int, column: Column) -> Iterator[Column]:
+    """What tells the spread of the n-th column."""
+    yield f.min(column).alias(f"least_{n}")
+    yield f.max(column).alias(f"greatest_{n}")
+    yield f.count_if(column.isNull()).alias(f"nulls_{n}")
+    yield f.slice(f.collect_set(column), 1, LISTED + 1).alias(f"listed_{n}")
+
+
+def _spread(n: int, found: Mapping[str, Any]) -> Spread | None:
+    least, greatest, listed = found[f"least_{n}"], found[f"greatest_{n}"], found[f"listed_{n}"]
+    if least is None:
+        return None
+    return Spread(least, greatest, frozenset(listed) if len(listed) <= LISTED else None, found[f"nulls_{n}"] > 0)
 
 
 def rows_of(session: SparkSession, files: DataFiles) -> DataFrame:

@@ -422,6 +422,8 @@ def render(scalar: Scalar, columns: Mapping[str, str], around: _Writer | None = 
             return f"({text(arg)} {name})"
         case Call("NOT" | "-" as name, (arg,)):
             return f"({name} {text(arg)})"
+        case Call("IN", (arg, *listed)):
+            return f"({text(arg)} IN ({', '.join(map(text, listed))}))"
         case Call(name, args):
             return f"{name}({', '.join(map(text, args))})"
         case Cast(arg, type_):

@@ -202,6 +202,7 @@ _STRICT: dict[str, Function] = {
     "<=": _comparison(lambda a, b: a <= b),
     ">": _comparison(lambda a, b: a > b),
     ">=": _comparison(lambda a, b: a >= b),
+    "IN": lambda tested, *listed: tested in listed,
     "||": lambda a, b: a + b,
     "NOT": lambda a: not a,
     "NEGATIVE": lambda a: EXACT.minus(a) if isinstance(a, Decimal) else -a,
