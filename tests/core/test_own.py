@@ -25,11 +25,14 @@ from viewkeeper.algebra.relations import (
     Relation,
     Scan,
     ScanColumn,
+    Union,
+    is_empty,
     names,
     pass_through,
 )
-from viewkeeper.algebra.scalars import ONE, Column, Scalar, call
+from viewkeeper.algebra.scalars import ONE, TRUE, Column, Scalar, call
 from viewkeeper.changes.own import OWN
+from viewkeeper.changes.propagate import change
 from viewkeeper.changes.refresh import Maintenance, maintenance, tables_read
 from viewkeeper.changes.stored import KeptBag, stored_form
 from viewkeeper.changes.weights import Changed, ChangeKind, before
@@ -150,6 +153,14 @@ def test_a_match_looks_at_one_side(right: Relation, part: Relation) -> None:
 def test_a_match_looks_at_all_of_it(right: Relation, condition: Scalar) -> None:
     assert tables_read(looked_at(right, condition)) == tables_read(right)
     assert any(isinstance(n, type(right)) for n in walk(looked_at(right, condition)))
+
+
+def test_rows_of_constants_keep_a_column() -> None:
+    """Else nobody could tell that nothing of them changed."""
+    constants = Project(Join(ORDERS, LINES, "full", TRUE), (Item("x", ONE, "bigint"),))
+    right = Union((Project(CUSTOMERS, (Item("x", Column("c_id"), "bigint"),)), constants))
+    outer = Join(scan("orders", "left"), right, "left", equal("left_id", "x"))
+    assert is_empty(change(outer, {}))
 
 
 @given(both(references.relation, references.history, LENGTH), st.sampled_from(["=", "<=>", "<"]))

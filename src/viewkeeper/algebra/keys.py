@@ -116,7 +116,7 @@ def _joined(rel: Join, declared: Declared) -> Keys:
         case "full":
             return frozenset()
         case "inner" | "left":
-            pairs = list(_equal(rel))
+            pairs = list(equal_columns(rel))
             alone = left if any(key <= {r for _, r in pairs} for key in right) else frozenset()
             if rel.kind == "inner" and any(key <= {ours for ours, _ in pairs} for key in left):
                 alone |= right
@@ -125,7 +125,7 @@ def _joined(rel: Join, declared: Declared) -> Keys:
             assert_never(rel.kind)
 
 
-def _equal(rel: Join) -> Iterator[tuple[str, str]]:
+def equal_columns(rel: Join) -> Iterator[tuple[str, str]]:
     """The columns of the left and of the right side that the condition says are equal and not NULL."""
     left, right = frozenset(names(rel.left)), frozenset(names(rel.right))
     for term in conjuncts(rel.condition):
@@ -200,7 +200,7 @@ def referred(child: Relation, parent: Relation, condition: Scalar, declared: Dec
 
     The compared columns have the same type: across types, one value may equal several.
     """
-    pairs = list(_equal(Join(child, parent, "inner", condition)))
+    pairs = list(equal_columns(Join(child, parent, "inner", condition)))
     found = []
     for foreign in declared.references:
         for chosen in product(pairs, repeat=len(foreign.columns)):

@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from viewkeeper.algebra.conditions import not_null, present_if_true
 from viewkeeper.algebra.normalize import prune
-from viewkeeper.algebra.relations import Aggregate, Generate, Join, Project, Relation, Window, names, pass_through
+from viewkeeper.algebra.relations import (
+    Aggregate,
+    Generate,
+    Join,
+    Project,
+    Relation,
+    Window,
+    inputs,
+    names,
+    pass_through,
+)
 from viewkeeper.algebra.scalars import Scalar, columns
 
 
@@ -16,8 +28,17 @@ def looked_at(right: Relation, condition: Scalar) -> Relation:
     used = columns(condition) & set(names(right))
     if not used:
         return right
-    part = prune(_part(right, used, present_if_true(condition) & used), used)
-    return Project(part, pass_through(tuple(f for f in part.schema if f.name in used)))
+    part = _part(right, used, present_if_true(condition) & used)
+    pruned = prune(part, used)
+    # A relation without columns has no rows that could be told apart, so what is empty of it would not show.
+    found = pruned if all(_has_columns(pruned)) else part
+    return Project(found, pass_through(tuple(f for f in found.schema if f.name in used)))
+
+
+def _has_columns(rel: Relation) -> Iterator[bool]:
+    yield bool(rel.schema)
+    for below in inputs(rel):
+        yield from _has_columns(below)
 
 
 def _part(rel: Relation, used: frozenset[str], present: frozenset[str]) -> Relation:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from viewkeeper.algebra.relations import Aggregate, Item, Join, Measure, Ordering, Project, Relation
@@ -39,6 +40,21 @@ def affected_keys(change: Relation, columns: tuple[str, ...]) -> Keys | None:
 def restrict(rel: Relation, keys: Keys | None) -> Relation:
     """E ⋉ T: the rows of the affected groups."""
     return rel if keys is None else Join(rel, keys.relation, "semi", keys.matches)
+
+
+def near(rel: Relation, change: Relation, equal: Iterable[tuple[str, str]]) -> Relation:
+    """E ⋉ π_K(δF): the rows of E whose columns are `equal` to those of some row of the change, as (its own, E's).
+
+    Where a small change stands on the left of an outer, semi or anti join, Spark cannot send it to the other side. So
+    the other side is cut down first.
+    """
+    pairs = {f"{_KEY}{n}": pair for n, pair in enumerate(equal)}
+    if not pairs:
+        return rel
+    types = {f.name: f.type for f in change.schema}
+    keys = Project(change, tuple(Item(key, Column(ours), types[ours]) for key, (ours, _) in pairs.items()))
+    meets = conjunction([call("=", Column(theirs), Column(key)) for key, (_, theirs) in pairs.items()])
+    return Join(rel, keys, "semi", meets)
 
 
 @dataclass(frozen=True)

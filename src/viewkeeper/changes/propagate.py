@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import assert_never
 
 from viewkeeper.algebra.clock import CLOCK, moved_bounds, reads_clock
-from viewkeeper.algebra.keys import NOTHING, Declared, referred
+from viewkeeper.algebra.keys import NOTHING, Declared, equal_columns, referred
 from viewkeeper.algebra.matching import looked_at
 from viewkeeper.algebra.normalize import drop_empty, into_joins
 from viewkeeper.algebra.orders import only_looks_back
@@ -41,7 +41,7 @@ from viewkeeper.algebra.relations import (
 )
 from viewkeeper.algebra.scalars import NULL, Cast, Column, Scalar, call
 from viewkeeper.algebra.types import BIGINT
-from viewkeeper.changes.groups import affected_keys, first_touched, restrict
+from viewkeeper.changes.groups import affected_keys, first_touched, near, restrict
 from viewkeeper.changes.own import ShownColumns, shown_joins, unmatched
 from viewkeeper.changes.references import keep_partners, row_by_row
 from viewkeeper.changes.weights import (
@@ -194,7 +194,9 @@ def _inner(rel: Join, changed: Known) -> tuple[Relation, ...]:
 
 def _own(rel: Join, changed: Known) -> Relation:
     """δL ⋉ R_new, δL ▷ R_new or δL ⟕ R_new: what the left rows that came and went bring along."""
-    return Join(_change(rel.left, changed), rel.right, rel.kind, rel.condition)
+    change_ = _change(rel.left, changed)
+    right = near(rel.right, change_, equal_columns(rel)) if row_by_row(rel.left) else rel.right
+    return Join(change_, right, rel.kind, rel.condition)
 
 
 def _semi(rel: Join, changed: Known) -> tuple[Relation, ...]:
@@ -217,12 +219,16 @@ def _flips(
     On any condition: the key is the left row itself, and only rows that meet a changed right row are looked at.
     Where rows of R only came, and the view itself shows which rows of L_old had no match: C ⋉ σ_{no match} V_old.
     """
-    met = Join(before(left, changed), _change(right, changed), "semi", condition)
+    change_ = _change(right, changed)
+    met = Join(before(left, changed), change_, "semi", condition)
     alone = unmatched(left, right, condition, shown) if shown and only_appends(right, changed) else None
     if alone is not None:
         return weighted(Join(met, alone.relation, "semi", alone.matches), 1)
-    now = Join(met, right, "semi", condition)
-    then = Join(met, before(right, changed), "semi", condition)
+    compared = dict.fromkeys(theirs for _, theirs in equal_columns(Join(left, right, "semi", condition)))
+    equal = [(theirs, theirs) for theirs in compared]
+    moved = change_ if row_by_row(right) else None
+    new, old = (near(state, moved, equal) if moved else state for state in (right, before(right, changed)))
+    now, then = Join(met, new, "semi", condition), Join(met, old, "semi", condition)
     return net(Union((weighted(now, 1), weighted(then, -1))))
 
 
