@@ -1,0 +1,201 @@
+"""One run: its cases one after the other, each kept as soon as it is finished, then the report."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Protocol, assert_never
+
+from viewkeeper import Warehouse
+from viewkeeper.bench.cases import (
+    Case,
+    CommitGrowth,
+    DataGrowth,
+    DepthGrowth,
+    SmallRefresh,
+    Sweep,
+    TenViews,
+    Transactions,
+    Writers,
+    actions,
+    name,
+)
+from viewkeeper.bench.grid import SCALES, Mode
+from viewkeeper.bench.lazy import transactions, writers
+from viewkeeper.bench.samples import Sample, Samples
+from viewkeeper.bench.small import commit_growth, depth_growth, small_refresh
+from viewkeeper.bench.stand import Bench
+from viewkeeper.bench.sweep import data_growth, sweep, ten_views
+from viewkeeper.errors import StorageError
+
+
+class Watcher(Protocol):
+    """Who is told how far the run is."""
+
+    def opened(self, wh: Warehouse) -> None:
+        """The warehouse is there; its Spark has not started yet."""
+
+    def begin(self, case: str, done: float, seconds_left: float | None) -> None:
+        """A case begins; so much of the whole is done, and the rest may take so long."""
+
+    def tell(self, text: str) -> None:
+        """What happens just now."""
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What makes two runs alike: a folder keeps cases of one setup."""
+
+    mode: Mode
+    scale: float
+    viewkeeper: str
+
+    @classmethod
+    def of(cls, mode: Mode, scale: float | None = None) -> Setup:
+        return cls(mode, SCALES[mode] if scale is None else scale, version("viewkeeper"))
+
+
+@dataclass(frozen=True)
+class Finished:
+    """All that was measured, and where."""
+
+    setup: Setup
+    machine: dict[str, Any]
+    seconds: float
+    cases: dict[str, float]
+    samples: Samples
+
+
+def run_cases(cases: Sequence[Case], setup: Setup, out: Path, data: Path, watcher: Watcher) -> Finished:
+    """Measure what is not in `out` yet, and give all that is there."""
+    kept = Kept.open(out, setup)
+    missing = [case for case in cases if not kept.has(case)]
+    if missing:
+        with _bench(data, setup.scale, watcher) as bench:
+            _measure(missing, bench, kept, watcher)
+    taken, samples = kept.all()
+    return Finished(setup, machine(), sum(taken.values()), taken, samples)
+
+
+def _measure(cases: Sequence[Case], bench: Bench, kept: Kept, watcher: Watcher) -> None:
+    whole, done = sum(map(actions, cases)), 0
+    started = time.monotonic()
+    for case in cases:
+        elapsed = time.monotonic() - started
+        watcher.begin(name(case), done / whole, elapsed / done * (whole - done) if done else None)
+        begun = time.monotonic()
+        samples = list(measure(case, bench))
+        kept.add(case, samples, time.monotonic() - begun)
+        done += actions(case)
+
+
+def measure(case: Case, bench: Bench) -> Iterator[Sample]:
+    """The samples of one case; a view that differs from its query is an error."""
+    match case:
+        case Sweep():
+            return sweep(case, bench)
+        case SmallRefresh():
+            return small_refresh(case, bench)
+        case TenViews():
+            return ten_views(case, bench)
+        case Writers():
+            return writers(case, bench)
+        case Transactions():
+            return transactions(case, bench)
+        case DataGrowth():
+            return data_growth(case, bench)
+        case CommitGrowth():
+            return commit_growth(case, bench)
+        case DepthGrowth():
+            return depth_growth(case, bench)
+        case _:
+            assert_never(case)
+
+
+@contextmanager
+def _bench(data: Path, scale: float, watcher: Watcher) -> Iterator[Bench]:
+    """A warehouse beside the kept tables, so that their files can be linked; it goes with the run."""
+    try:
+        data.mkdir(parents=True, exist_ok=True)
+        root = Path(tempfile.mkdtemp(prefix="run-", dir=data))
+    except OSError as error:
+        raise StorageError(f"{data} cannot be written: {error}", hint="--data names another place") from error
+    try:
+        with Warehouse.local(root) as wh:
+            watcher.opened(wh)
+            yield Bench(wh, root, data, scale, watcher.tell)
+    finally:
+        shutil.rmtree(root, ignore_errors=True)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The folder of a run: a file for each finished case, so that an interrupted run goes on where it was."""
+
+    folder: Path
+
+    @classmethod
+    def open(cls, out: Path, setup: Setup) -> Kept:
+        folder, head = out / "cases", out / "setup.json"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            if not head.exists():
+                head.write_text(json.dumps(asdict(setup)))
+            elif (found := json.loads(head.read_text())) != asdict(setup):
+                raise StorageError(f"{out} holds a run of another kind: {found}", hint="--out names another place")
+        except (OSError, ValueError) as error:
+            raise StorageError(f"{out} cannot be used: {error}", hint="--out names another place") from error
+        return cls(folder)
+
+    def has(self, case: Case) -> bool:
+        file = self._file(case)
+        return file.exists() and json.loads(file.read_text())["case"] == repr(case)
+
+    def add(self, case: Case, samples: Sequence[Sample], seconds: float) -> None:
+        found = {
+            "name": name(case),
+            "case": repr(case),
+            "at": time.time(),
+            "seconds": seconds,
+            "samples": [asdict(s) for s in samples],
+        }
+        partial = self._file(case).with_suffix(".partial")
+        partial.write_text(json.dumps(found, indent=1))
+        partial.rename(self._file(case))
+
+    def all(self) -> tuple[dict[str, float], Samples]:
+        """The seconds of each case, and all samples, in the order in which they were measured."""
+        found = sorted((json.loads(file.read_text()) for file in self.folder.glob("*.json")), key=lambda f: f["at"])
+        samples = tuple(Sample(**sample) for case in found for sample in case["samples"])
+        return {case["name"]: case["seconds"] for case in found}, Samples(samples)
+
+    def _file(self, case: Case) -> Path:
+        return self.folder / f"{name(case).replace('%', '-percent')}.json"
+
+
+def machine() -> dict[str, Any]:
+    """What the figures depend on; nothing that names the machine."""
+    packages = ("viewkeeper", "pyspark", "delta-spark", "deltalake", "tpchgen-cli")
+    try:
+        memory = round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1)
+        load = round(os.getloadavg()[0], 1)
+    except (ValueError, OSError, AttributeError):
+        memory, load = None, None
+    return {
+        "cores": os.cpu_count(),
+        "memory_gigabytes": memory,
+        "load_at_the_end": load,
+        "system": platform.system(),
+        "processor": platform.machine(),
+        "python": platform.python_version(),
+        **{package: version(package) for package in packages},
+    }

@@ -1,0 +1,53 @@
+"""How far a benchmark is, on standard error: a live line on a terminal, a line for each case elsewhere."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+
+from viewkeeper.cli.progress import Watch
+from viewkeeper.warehouse import Warehouse
+
+
+@dataclass
+class Meter:
+    """What the benchmark reports to."""
+
+    watch: Watch
+    started: float = field(default_factory=time.monotonic)
+    live: Progress | None = None
+    line: TaskID = field(default=TaskID(0))
+
+    @contextmanager
+    def showing(self) -> Iterator[Meter]:
+        """A line that moves until all is done."""
+        if self.watch.quiet or not self.watch.console.is_terminal:
+            yield self
+            return
+        columns = ("{task.description}", BarColumn(), TimeElapsedColumn(), TextColumn("{task.fields[now]}"))
+        with Progress(*columns, console=self.watch.console, transient=True) as self.live:
+            self.line = self.live.add_task("starting", total=1.0, now="")
+            yield self
+        self.live = None
+
+    def opened(self, wh: Warehouse) -> None:
+        self.tell("starting Spark…")
+
+    def begin(self, case: str, done: float, seconds_left: float | None) -> None:
+        left = "" if seconds_left is None else f", about {_minutes(seconds_left)} left"
+        if self.live is not None:
+            self.live.update(self.line, description=f"{case}{left}", completed=done)
+        else:
+            self.watch.say(f"{case}: {done * 100:.0f} % done, {_minutes(time.monotonic() - self.started)} so far{left}")
+
+    def tell(self, text: str) -> None:
+        if self.live is not None:
+            self.live.update(self.line, now=text)
+
+
+def _minutes(seconds: float) -> str:
+    return f"{seconds / 60:.1f} min"
