@@ -146,7 +146,7 @@ def _update(table: str, share: float, scale: float, at: Cursor) -> str | None:
         return None
     if table in _NAMED:
         return f"UPDATE {table} SET {assigned} WHERE {_NAMED[table]}"
-    number = f"({key} >> 5 << 3 | {key} & 7)" if key.endswith("_orderkey") else key
+    number = f"((({key} >> 5) << 3) + ({key} & 7))" if key.endswith("_orderkey") else key
     picked = f"pmod({number} * {_STRIDE} + {at.batch * _STEP}, {rows}) < {count}"
     base = f" AND {_from_the_start(key)}" if key.endswith("_orderkey") else ""
     return f"UPDATE {table} SET {assigned} WHERE {picked}{base}"

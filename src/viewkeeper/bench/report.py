@@ -69,7 +69,7 @@ def to_data(finished: Finished) -> dict[str, object]:
         "setup": asdict(finished.setup),
         "machine": finished.machine,
         "seconds": finished.seconds,
-        "cases": finished.cases,
+        "cases": [{"name": case.name, "seconds": case.seconds, "load": case.load} for case in finished.cases],
         "bars": [{**asdict(bar), "holds": bar.holds} for bar in bars(finished.samples, finished.setup.mode)],
         "samples": [asdict(sample) for sample in finished.samples.all],
     }
@@ -84,7 +84,8 @@ def markdown(finished: Finished, plots: Sequence[str] = ()) -> str:
         f"{setup.mode}, TPC-H scale {setup.scale:g}, {machine['cores']} cores, {machine['memory_gigabytes']} GB,"
         f" Spark {machine['pyspark']}, Delta {machine['delta-spark']}, Viewkeeper {machine['viewkeeper']};"
         f" {len(samples.all)} samples in {finished.seconds / 60:.1f} min. Seconds are medians."
-        " A ratio is that of medians, with the least and the largest ratio of a single round. Derived from TPC-H, not comparable to published TPC results.",
+        " A ratio is that of medians, with the least and the largest ratio of a single round."
+        " Derived from TPC-H, not comparable to published TPC results.",
         *_warnings(finished),
         "## Bars",
         _table(("", "measured", "bar", "holds", "of"), map(_bar, bars(samples, setup.mode))),
@@ -99,18 +100,18 @@ def markdown(finished: Finished, plots: Sequence[str] = ()) -> str:
         "## Plots",
         "\n\n".join(f"![{Path(plot).stem}]({plot})" for plot in plots) or "matplotlib is missing, so there are none.",
         "## Time of the run",
-        _table(("case", "min"), ((case, f"{seconds / 60:.1f}") for case, seconds in finished.cases.items())),
+        _table(("case", "min"), ((case.name, f"{case.seconds / 60:.1f}") for case in finished.cases)),
     ]
     return "\n\n".join(parts) + "\n"
 
 
 def _warnings(finished: Finished) -> Iterator[str]:
-    setup, machine = finished.setup, finished.machine
+    setup, cores = finished.setup, finished.machine["cores"]
     if setup.mode == "quick" or setup.scale != SCALES[setup.mode]:
         yield "**The bars are those of a full run at scale 1, or of a large one at scale 10. This was another one.**"
-    load, cores = machine["load_at_the_end"], machine["cores"]
-    if load is not None and load > 1.5 * cores:
-        yield f"**The machine was busy at the end: load {load} on {cores} cores. Take no figure from this run.**"
+    load = max((case.load for case in finished.cases if case.load is not None), default=0)
+    if load > cores / 2:
+        yield f"**The machine was busy before the run began: load {load} on {cores} cores. Trust no figure of it.**"
 
 
 def _bar(bar: Bar) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Protocol, assert_never
@@ -65,36 +66,55 @@ class Setup:
 
 
 @dataclass(frozen=True)
+class Done:
+    """A case that was measured to its end, how long that took, and the machine's load before the run began."""
+
+    name: str
+    seconds: float
+    load: float | None
+    samples: tuple[Sample, ...]
+
+
+@dataclass(frozen=True)
 class Finished:
     """All that was measured, and where."""
 
     setup: Setup
     machine: dict[str, Any]
-    seconds: float
-    cases: dict[str, float]
-    samples: Samples
+    cases: tuple[Done, ...]
+
+    @property
+    def seconds(self) -> float:
+        return sum(case.seconds for case in self.cases)
+
+    @cached_property
+    def samples(self) -> Samples:
+        return Samples(tuple(sample for case in self.cases for sample in case.samples))
 
 
 def run_cases(cases: Sequence[Case], setup: Setup, out: Path, data: Path, watcher: Watcher) -> Finished:
     """Measure what is not in `out` yet, and give all that is there."""
     kept = Kept.open(out, setup)
     missing = [case for case in cases if not kept.has(case)]
+    load = busy()
     if missing:
         with _bench(data, setup.scale, watcher) as bench:
-            _measure(missing, bench, kept, watcher)
-    taken, samples = kept.all()
-    return Finished(setup, machine(), sum(taken.values()), taken, samples)
+            for case, seconds, samples in _measured(missing, bench, watcher):
+                kept.add(case, Done(name(case), seconds, load, samples))
+    return Finished(setup, machine(), kept.all())
 
 
-def _measure(cases: Sequence[Case], bench: Bench, kept: Kept, watcher: Watcher) -> None:
+def _measured(
+    cases: Sequence[Case], bench: Bench, watcher: Watcher
+) -> Iterator[tuple[Case, float, tuple[Sample, ...]]]:
     whole, done = sum(map(actions, cases)), 0
     started = time.monotonic()
     for case in cases:
         elapsed = time.monotonic() - started
         watcher.begin(name(case), done / whole, elapsed / done * (whole - done) if done else None)
         begun = time.monotonic()
-        samples = list(measure(case, bench))
-        kept.add(case, samples, time.monotonic() - begun)
+        samples = tuple(measure(case, bench))
+        yield case, time.monotonic() - begun, samples
         done += actions(case)
 
 
@@ -160,26 +180,30 @@ class Kept:
         file = self._file(case)
         return file.exists() and json.loads(file.read_text())["case"] == repr(case)
 
-    def add(self, case: Case, samples: Sequence[Sample], seconds: float) -> None:
-        found = {
-            "name": name(case),
-            "case": repr(case),
-            "at": time.time(),
-            "seconds": seconds,
-            "samples": [asdict(s) for s in samples],
-        }
+    def add(self, case: Case, done: Done) -> None:
+        found = {"case": repr(case), "at": time.time(), **asdict(done)}
         partial = self._file(case).with_suffix(".partial")
         partial.write_text(json.dumps(found, indent=1))
         partial.rename(self._file(case))
 
-    def all(self) -> tuple[dict[str, float], Samples]:
-        """The seconds of each case, and all samples, in the order in which they were measured."""
+    def all(self) -> tuple[Done, ...]:
+        """All finished cases, in the order in which they were measured."""
         found = sorted((json.loads(file.read_text()) for file in self.folder.glob("*.json")), key=lambda f: f["at"])
-        samples = tuple(Sample(**sample) for case in found for sample in case["samples"])
-        return {case["name"]: case["seconds"] for case in found}, Samples(samples)
+        return tuple(
+            Done(case["name"], case["seconds"], case["load"], tuple(Sample(**s) for s in case["samples"]))
+            for case in found
+        )
 
     def _file(self, case: Case) -> Path:
         return self.folder / f"{name(case).replace('%', '-percent')}.json"
+
+
+def busy() -> float | None:
+    """How many processes run or wait on average of the last minute, where the system tells."""
+    try:
+        return round(os.getloadavg()[0], 1)
+    except (OSError, AttributeError):
+        return None
 
 
 def machine() -> dict[str, Any]:
@@ -187,13 +211,11 @@ def machine() -> dict[str, Any]:
     packages = ("viewkeeper", "pyspark", "delta-spark", "deltalake", "tpchgen-cli")
     try:
         memory = round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1)
-        load = round(os.getloadavg()[0], 1)
     except (ValueError, OSError, AttributeError):
-        memory, load = None, None
+        memory = None
     return {
         "cores": os.cpu_count(),
         "memory_gigabytes": memory,
-        "load_at_the_end": load,
         "system": platform.system(),
         "processor": platform.machine(),
         "python": platform.python_version(),

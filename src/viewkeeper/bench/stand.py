@@ -41,7 +41,7 @@ class Bench:
     stands: dict[str, Stand] = field(default_factory=dict)
 
     def stand(self, name: str = "main", scale: float | None = None) -> Stand:
-        """The tables under a name: those that are there, or a fresh copy. From now on, names without a schema mean them."""
+        """The tables under a name: those that are there, or a fresh copy. Names without a schema mean them now."""
         if name not in self.stands:
             at = self.scale if scale is None else scale
             put_tables(self.wh, self.root, self.kept, scale=at, schema=name, tell=self.tell)
