@@ -50,6 +50,7 @@ LIBRARIES: dict[str, set[str]] = {
     "runtime": {"delta", "py4j", "pyspark"},
     "display": {"rich", "typer"},
     "cli": {"rich", "typer"},
+    "bench": {"matplotlib"},
 }
 FENCED = set[str]().union(*LIBRARIES.values())
 

@@ -16,8 +16,8 @@ from viewkeeper.bench.grid import SCALES, Mode, chosen, grid, mode
 from viewkeeper.bench.mixes import UPDATED, Cursor, Mix, NewOrders, Share, Updates, batch, order_key, title
 from viewkeeper.bench.report import markdown, to_data, write_report
 from viewkeeper.bench.run import Done, Finished, Kept, Setup, machine
-from viewkeeper.bench.samples import Ratio, Sample, Samples, geometric_mean
-from viewkeeper.bench.sweep import AUTO, HAND, OTHER, PLAIN
+from viewkeeper.bench.samples import RECOMPUTE, REFRESH, Ratio, Sample, Samples, geometric_mean
+from viewkeeper.bench.sweep import HAND, OTHER
 from viewkeeper.bench.views import ALL, BY_HAND, TEN, VIEWS
 from viewkeeper.errors import StorageError, ViewkeeperError
 from viewkeeper.tpch.tables import TABLES
@@ -169,17 +169,17 @@ def sample(action: str, number: int, seconds: float, view: str = "v1", case: str
 
 
 def test_a_ratio_is_that_of_medians_with_the_spread_of_rounds() -> None:
-    found = Samples(tuple(sample(AUTO, n, s) for n, s in enumerate((1.0, 3.0, 2.0))) +
-                    tuple(sample(PLAIN, n, s) for n, s in enumerate((4.0, 4.0, 8.0))))  # fmt: skip
-    assert found.ratio(AUTO, PLAIN) == Ratio(0.5, 0.25, 0.75, 3)
-    assert str(found.ratio(AUTO, PLAIN)) == "0.50 (0.25–0.75)"
+    found = Samples(tuple(sample(REFRESH, n, s) for n, s in enumerate((1.0, 3.0, 2.0))) +
+                    tuple(sample(RECOMPUTE, n, s) for n, s in enumerate((4.0, 4.0, 8.0))))  # fmt: skip
+    assert found.ratio(REFRESH, RECOMPUTE) == Ratio(0.5, 0.25, 0.75, 3)
+    assert str(found.ratio(REFRESH, RECOMPUTE)) == "0.50 (0.25–0.75)"
     assert str(Ratio(0.5, 0.5, 0.5, 1)) == "0.50"
-    assert found.ratio(AUTO, HAND) is None
+    assert found.ratio(REFRESH, HAND) is None
 
 
 def test_only_rounds_that_have_both_are_compared() -> None:
-    found = Samples((sample(AUTO, 0, 1.0), sample(AUTO, 1, 100.0), sample(PLAIN, 0, 2.0)))
-    assert found.ratio(AUTO, PLAIN) == Ratio(0.5, 0.5, 0.5, 1)
+    found = Samples((sample(REFRESH, 0, 1.0), sample(REFRESH, 1, 100.0), sample(RECOMPUTE, 0, 2.0)))
+    assert found.ratio(REFRESH, RECOMPUTE) == Ratio(0.5, 0.5, 0.5, 1)
 
 
 def test_the_geometric_mean_of_nothing_is_nothing() -> None:
@@ -194,9 +194,9 @@ def run_of(*found: Sample, kind: Mode = "full") -> Finished:
 def one_view(view: str, auto: float, other: float, plain: float, strategy: str = "incremental") -> tuple[Sample, ...]:
     way = "recompute" if strategy == "incremental" else "incremental"
     return (
-        sample(AUTO, 0, auto, view, strategy=strategy, predicted=auto * 2),
+        sample(REFRESH, 0, auto, view, strategy=strategy, predicted=auto * 2),
         sample(OTHER, 0, other, view, strategy=way, predicted=other),
-        sample(PLAIN, 0, plain, view),
+        sample(RECOMPUTE, 0, plain, view),
     )
 
 
@@ -230,8 +230,8 @@ def test_one_by_one_is_the_sum_and_combined_is_one() -> None:
 
 def everything() -> Finished:
     views = (s for n, v in enumerate(ALL) for s in one_view(v, 0.5 + n / 20, 2.0, 2.0 + n / 30))
-    ten = (sample(a, 0, t, v, "10-orders", strategy="incremental" if a == AUTO else None, predicted=0.7 if a == AUTO else None)
-           for v in ("v1", "q1") for a, t in ((AUTO, 0.3), (PLAIN, 2.0)))  # fmt: skip
+    ten = (sample(a, 0, t, v, "10-orders", strategy="incremental" if a == REFRESH else None, predicted=0.7 if a == REFRESH else None)
+           for v in ("v1", "q1") for a, t in ((REFRESH, 0.3), (RECOMPUTE, 2.0)))  # fmt: skip
     hand = (sample(HAND, 0, 1.5, v) for v in BY_HAND)
     groups = (
         sample(action, n, seconds, "groups", "small-refresh", jobs=2)
@@ -240,9 +240,9 @@ def everything() -> Finished:
     )
     grown = (sample(a, 0, 0.5 + at / 10, v, c, at=at) for c, v, places in (
         ("growth-data", "v1", (0.1, 1, 3)), ("growth-commits", "groups", (1, 10, 1000)), ("growth-depth", "chain", (1, 10))
-    ) for at in places for a in (AUTO, PLAIN))  # fmt: skip
+    ) for at in places for a in (REFRESH, RECOMPUTE))  # fmt: skip
     written = (sample(lazy.UPDATE, 0, 0.8, subject, "writers", at=100) for subject in ("0 views", "1 view", "10 views"))
-    return run_of(*views, *ten, *hand, *groups, *grown, *written, sample(lazy.REFRESH, 0, 1.2, "1 view", "writers", at=100),
+    return run_of(*views, *ten, *hand, *groups, *grown, *written, sample(REFRESH, 0, 1.2, "1 view", "writers", at=100),
                   sample(lazy.EAGER, 0, 1.0, case="transactions"), sample(lazy.COMBINED, 0, 1.0, case="transactions"))  # fmt: skip
 
 
@@ -259,7 +259,7 @@ def test_the_report_has_all_samples_the_bars_and_the_plots(tmp_path: Path) -> No
     assert {"cores", "memory_gigabytes", "pyspark", "delta-spark"} <= data["machine"].keys()
     shown = (tmp_path / "report.md").read_text()
     assert "| refresh ÷ hand-written MERGE job at 0.1%, the worst view | 0.47 | ≤ 1 | yes |" in shown
-    assert "| v1 | incremental | 0.50 | 2.00 | 0.25 |" in shown
+    assert "| v1 | incremental | 1.00 | 0.50 | 2.00 | 0.25 |" in shown
     assert "![growth-data](growth-data.png)" in shown
     assert str(Path.home()) not in shown + json.dumps(data)
 
@@ -285,7 +285,7 @@ def test_a_finished_case_is_not_measured_again(tmp_path: Path) -> None:
     case: Case = CommitGrowth((1, 10))
     kept = Kept.open(tmp_path, Setup.of("quick"))
     assert not kept.has(case)
-    done = Done(name(case), 7.0, None, (sample(AUTO, 0, 1.0, at=1),))
+    done = Done(name(case), 7.0, None, (sample(REFRESH, 0, 1.0, at=1),))
     kept.add(case, done)
     again = Kept.open(tmp_path, Setup.of("quick"))
     assert again.has(case) and not again.has(CommitGrowth((1, 100)))

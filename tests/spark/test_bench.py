@@ -13,8 +13,9 @@ from viewkeeper import Warehouse
 from viewkeeper.bench.cases import Case, CommitGrowth, DepthGrowth, Sweep, Transactions
 from viewkeeper.bench.mixes import Share
 from viewkeeper.bench.run import measure
+from viewkeeper.bench.samples import RECOMPUTE, REFRESH
 from viewkeeper.bench.stand import Bench
-from viewkeeper.bench.sweep import AUTO, HAND, OTHER, PLAIN
+from viewkeeper.bench.sweep import HAND, OTHER
 from viewkeeper.store.tables import FolderTables
 
 pytestmark = [
@@ -46,7 +47,7 @@ def test_a_sweep_measures_both_ways_and_the_job_by_hand(bench: Bench) -> None:
     found = measured(
         bench, Sweep(Share(0.01), ("v1", "w_q3", "w_q10"), rounds=2, both=1, by_hand=("v1", "w_q3", "w_q10"))
     )
-    assert found == {AUTO: 6, OTHER: 3, PLAIN: 6, HAND: 6}
+    assert found == {REFRESH: 6, OTHER: 3, RECOMPUTE: 6, HAND: 6}
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ from viewkeeper.bench import lazy, small
 from viewkeeper.bench.cases import Sweep, name
 from viewkeeper.bench.grid import TEN_ORDERS, TENTH_OF_A_PERCENT, Mode, grid
 from viewkeeper.bench.mixes import NewOrders, Share, Updates
-from viewkeeper.bench.samples import Ratio, Sample, Samples, geometric_mean
-from viewkeeper.bench.sweep import AUTO, HAND, OTHER, PLAIN
+from viewkeeper.bench.samples import RECOMPUTE, REFRESH, Ratio, Sample, Samples, geometric_mean
+from viewkeeper.bench.sweep import HAND, OTHER
 from viewkeeper.bench.views import BY_HAND
 from viewkeeper.tpch.tables import TABLES
 
@@ -28,6 +28,7 @@ class Compared:
     refresh: float
     recompute: float
     ratio: Ratio
+    predicted: float | None
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ class Bar:
 
 def sweeps(samples: Samples) -> list[str]:
     """The cases that changed TPC-H tables by a mix; what has a place on an axis of growth is none of them."""
-    return list(dict.fromkeys(s.case for s in samples.all if s.action == AUTO and s.at is None))
+    return list(dict.fromkeys(s.case for s in samples.all if s.action == REFRESH and s.at is None))
 
 
 def change_sizes(samples: Samples, mode: Mode, scale: float) -> list[tuple[float, str]]:
@@ -91,10 +92,12 @@ def compared(samples: Samples, case: str) -> Iterator[Compared]:
     of_case = samples.where(case=case)
     for view in of_case.subjects:
         found = of_case.where(subject=view)
-        refreshed, plain = found.where(action=AUTO), found.where(action=PLAIN)
-        ratio = found.ratio(AUTO, PLAIN)
+        refreshed, plain = found.where(action=REFRESH), found.where(action=RECOMPUTE)
+        ratio = found.ratio(REFRESH, RECOMPUTE)
         if ratio is not None and refreshed.median is not None and plain.median is not None:
-            yield Compared(case, view, _strategies(refreshed), refreshed.median, plain.median, ratio)
+            told = [s.predicted for s in refreshed.all if s.predicted is not None]
+            predicted = statistics.median(told) if told else None
+            yield Compared(case, view, _strategies(refreshed), refreshed.median, plain.median, ratio, predicted)
 
 
 def _strategies(refreshed: Samples) -> str:
@@ -113,7 +116,7 @@ def choices(samples: Samples) -> list[Choice]:
             of_view = samples.where(case=case, subject=view)
             others = of_view.where(action=OTHER)
             rounds = {s.round for s in others.all}
-            chosen = Samples(tuple(s for s in of_view.where(action=AUTO).all if s.round in rounds))
+            chosen = Samples(tuple(s for s in of_view.where(action=REFRESH).all if s.round in rounds))
             if chosen.median is not None and others.median is not None:
                 found.append(Choice(case, view, _strategies(chosen), chosen.median, others.median))
     return found
@@ -149,7 +152,7 @@ def bars(samples: Samples, mode: Mode) -> list[Bar]:
     """What this project promises itself. Those of a full run are shown for a quick one, too."""
     tenth, ten = name(Sweep(TENTH_OF_A_PERCENT, (), 0)), name(Sweep(TEN_ORDERS, (), 0))
     ratios = [c.ratio.value for c in compared(samples, tenth)]
-    by_hand = [r.value for v in BY_HAND if (r := samples.where(case=tenth, subject=v).ratio(AUTO, HAND)) is not None]
+    by_hand = [r.value for v in BY_HAND if (r := samples.where(case=tenth, subject=v).ratio(REFRESH, HAND)) is not None]
     large = mode == "large"
     tenth_bar, ten_bar = (0.15, 0.05) if large else (0.5, 0.25)
     views = f"{len(ratios)} views"

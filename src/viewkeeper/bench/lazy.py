@@ -7,11 +7,11 @@ from random import Random
 
 from viewkeeper.bench.cases import Transactions, Writers, name
 from viewkeeper.bench.mixes import NEXT_SEGMENT
-from viewkeeper.bench.samples import Sample
+from viewkeeper.bench.samples import REFRESH, Sample
 from viewkeeper.bench.stand import Bench
 from viewkeeper.bench.views import v1
 
-UPDATE, REFRESH = "update", "refresh"
+UPDATE = "update"
 EAGER, COMBINED = "one by one", "combined"
 VIEW_COUNTS = (0, 1, 10)
 _SEED = 2007

@@ -10,8 +10,7 @@ import matplotlib as mpl
 from viewkeeper.bench.findings import change_sizes, compared, mean_ratio, predictions, sweeps
 from viewkeeper.bench.mixes import percent
 from viewkeeper.bench.run import Finished
-from viewkeeper.bench.samples import Samples
-from viewkeeper.bench.sweep import AUTO, PLAIN
+from viewkeeper.bench.samples import RECOMPUTE, REFRESH, Samples
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
@@ -101,7 +100,7 @@ def _size(share: float, case: str) -> str:
 def _growth_plot(found: Samples, axis: str, log: bool) -> Callable[[Axes], None]:
     def plot(axes: Axes) -> None:
         for number, subject in enumerate(found.subjects):
-            for action, style in ((AUTO, "-"), (PLAIN, "--")):
+            for action, style in ((REFRESH, "-"), (RECOMPUTE, "--")):
                 line = found.where(subject=subject, action=action)
                 if line.all:
                     seconds = [line.where(at=place).median or 0 for place in line.places]

@@ -45,8 +45,11 @@ class Watcher(Protocol):
     def opened(self, wh: Warehouse) -> None:
         """The warehouse is there; its Spark has not started yet."""
 
-    def begin(self, case: str, done: float, seconds_left: float | None) -> None:
-        """A case begins; so much of the whole is done, and the rest may take so long."""
+    def begin(self, case: str) -> None:
+        """A case begins."""
+
+    def moved(self, done: float, seconds_left: float) -> None:
+        """So much of the whole is done, and the rest may take so long."""
 
     def tell(self, text: str) -> None:
         """What happens just now."""
@@ -110,11 +113,14 @@ def _measured(
     whole, done = sum(map(actions, cases)), 0
     started = time.monotonic()
     for case in cases:
-        elapsed = time.monotonic() - started
-        watcher.begin(name(case), done / whole, elapsed / done * (whole - done) if done else None)
+        watcher.begin(name(case))
         begun = time.monotonic()
-        samples = tuple(measure(case, bench))
-        yield case, time.monotonic() - begun, samples
+        samples: list[Sample] = []
+        for sample in measure(case, bench):
+            samples.append(sample)
+            part = (done + min(len(samples), actions(case))) / whole
+            watcher.moved(part, (time.monotonic() - started) * (1 - part) / part)
+        yield case, time.monotonic() - begun, tuple(samples)
         done += actions(case)
 
 

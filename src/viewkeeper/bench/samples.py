@@ -7,6 +7,8 @@ import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+REFRESH, RECOMPUTE = "refresh", "recompute"  # what most cases compare
+
 
 @dataclass(frozen=True)
 class Sample:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 from viewkeeper.bench.cases import CommitGrowth, DepthGrowth, SmallRefresh, name
-from viewkeeper.bench.samples import Sample
+from viewkeeper.bench.samples import REFRESH, Sample
 from viewkeeper.bench.stand import Bench
 from viewkeeper.errors import InternalError
 from viewkeeper.settings import Settings
@@ -14,7 +14,6 @@ from viewkeeper.settings import Settings
 APPEND, INSERTED, UPDATED = "plain append, 10 rows", "refresh, 10 rows inserted", "refresh, 10 rows updated"
 IDLE, FULL = "nothing to do", "full recompute"
 TEN_IDLE, TEN_ONE_BY_ONE, TEN_AT_ONCE = "nothing to do, ten views", "ten views, one by one", "ten views, two at once"
-REFRESH = "refresh"
 _WARM_UP = 4
 _COLUMNS = "(id BIGINT, k INT, x DECIMAL(15,2)) USING DELTA"
 _FEED = "TBLPROPERTIES (delta.enableChangeDataFeed = true)"

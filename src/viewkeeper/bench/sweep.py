@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from viewkeeper.bench.by_hand import Range, job
 from viewkeeper.bench.cases import DataGrowth, Sweep, TenViews, name
-from viewkeeper.bench.samples import Sample
+from viewkeeper.bench.samples import RECOMPUTE, REFRESH, Sample
 from viewkeeper.bench.stand import Bench, Stand, Timed, second
 from viewkeeper.bench.views import TEN
 from viewkeeper.reports import RefreshRecord
 from viewkeeper.settings import Settings
 
-AUTO, OTHER, PLAIN, HAND = "refresh", "other way", "recompute", "by hand"
+OTHER, HAND = "other way", "by hand"
 TOGETHER, ONE_BY_ONE = "together", "one by one"
 
 
@@ -53,7 +53,7 @@ class _Round:
 
     def _maintained(self) -> Iterator[Sample]:
         auto = self.stand.bench.refresh(self.view)
-        yield self._sample(AUTO, auto)
+        yield self._sample(REFRESH, auto)
         if self.both:
             other = self.stand.bench.refresh(second(self.view), full=auto.value.strategy == "incremental")
             if other.value.strategy != auto.value.strategy:
@@ -67,7 +67,7 @@ class _Round:
 
     def _recomputed(self) -> Iterator[Sample]:
         done = self.stand.recompute(self.view)
-        yield Sample(self.case, self.view, PLAIN, self.number, done.seconds, done.jobs, self.at)
+        yield Sample(self.case, self.view, RECOMPUTE, self.number, done.seconds, done.jobs, self.at)
 
     def _sample(self, action: str, timed: Timed[RefreshRecord]) -> Sample:
         record = timed.value
@@ -116,6 +116,6 @@ def ten_views(case: TenViews, bench: Bench) -> Iterator[Sample]:
         bench.tell(f"round {number + 1} of {case.rounds}: recomputes")
         recomputes = [stand.recompute(view) for view in TEN]
         seconds, jobs = sum(r.seconds for r in recomputes), sum(r.jobs for r in recomputes)
-        yield Sample(name(case), "ten views", PLAIN, number, seconds, jobs)
+        yield Sample(name(case), "ten views", RECOMPUTE, number, seconds, jobs)
         for view in TEN:
             stand.check(view, view)

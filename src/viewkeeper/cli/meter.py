@@ -1,4 +1,4 @@
-"""How far a benchmark is, on standard error: a live line on a terminal, a line for each case elsewhere."""
+"""How far a benchmark is, on standard error: a live line on a terminal, a line now and then elsewhere."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 from viewkeeper.cli.progress import Watch
 from viewkeeper.warehouse import Warehouse
 
+_SILENCE = 20.0  # seconds between two lines, where there is no terminal
+
 
 @dataclass
 class Meter:
@@ -19,6 +21,9 @@ class Meter:
 
     watch: Watch
     started: float = field(default_factory=time.monotonic)
+    said: float = 0.0
+    case: str = "benchmark"
+    far: str = "0 % done"
     live: Progress | None = None
     line: TaskID = field(default=TaskID(0))
 
@@ -37,16 +42,27 @@ class Meter:
     def opened(self, wh: Warehouse) -> None:
         self.tell("starting Spark…")
 
-    def begin(self, case: str, done: float, seconds_left: float | None) -> None:
-        left = "" if seconds_left is None else f", about {_minutes(seconds_left)} left"
+    def begin(self, case: str) -> None:
+        self.case = case
         if self.live is not None:
-            self.live.update(self.line, description=f"{case}{left}", completed=done)
+            self.live.update(self.line, description=case)
         else:
-            self.watch.say(f"{case}: {done * 100:.0f} % done, {_minutes(time.monotonic() - self.started)} so far{left}")
+            self._say("begins")
+
+    def moved(self, done: float, seconds_left: float) -> None:
+        self.far = f"{done * 100:.0f} % done, about {_minutes(seconds_left)} left"
+        if self.live is not None:
+            self.live.update(self.line, description=f"{self.case}: {self.far}", completed=done)
 
     def tell(self, text: str) -> None:
         if self.live is not None:
             self.live.update(self.line, now=text)
+        elif time.monotonic() - self.said > _SILENCE:
+            self._say(text)
+
+    def _say(self, text: str) -> None:
+        self.said = time.monotonic()
+        self.watch.say(f"{_minutes(self.said - self.started)}, {self.far}: {self.case}: {text}")
 
 
 def _minutes(seconds: float) -> str:
