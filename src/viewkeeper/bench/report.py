@@ -181,8 +181,9 @@ def _small(samples: Samples) -> Iterator[str]:
         found = groups.where(action=action)
         spread = f"{min(found.seconds) * 1000:.0f}–{max(found.seconds) * 1000:.0f}"
         jobs = max(s.jobs for s in found.all)
-        rows.append((action, f"{(found.median or 0) * 1000:.0f}", spread, jobs, f"{(found.median or 0) / base:.2f}"))
-    yield _table(("", "ms", "spread", "jobs", "÷ append"), rows)
+        way, median = found.all[0].strategy or "", found.median or 0
+        rows.append((action, way, f"{median * 1000:.0f}", spread, jobs, f"{median / base:.2f}"))
+    yield _table(("", "way", "ms", "spread", "jobs", "÷ append"), rows)
 
 
 def _ten(samples: Samples) -> Iterator[str]:
