@@ -11,13 +11,17 @@ from viewkeeper.bench.mixes import Mix, title
 class Sweep:
     """Views after batches of one mix: AUTO's refresh against a plain recompute, in turn.
 
-    The way that AUTO has not taken is measured in the first `both` rounds, the hand-written job in all."""
+    both       in so many rounds, from the first on, the way that AUTO has not taken is measured, too
+    by_hand    views whose hand-written job is measured, in all rounds
+    once       views that are too large for more than one round
+    """
 
     mix: Mix
     views: tuple[str, ...]
     rounds: int
     both: int = 1
     by_hand: tuple[str, ...] = ()
+    once: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
