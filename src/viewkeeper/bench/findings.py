@@ -10,7 +10,7 @@ from viewkeeper.bench import lazy, small
 from viewkeeper.bench.cases import Sweep, name
 from viewkeeper.bench.grid import TEN_ORDERS, TENTH_OF_A_PERCENT, Mode, grid
 from viewkeeper.bench.mixes import NewOrders, Share, Updates
-from viewkeeper.bench.samples import RECOMPUTE, REFRESH, Ratio, Sample, Samples, geometric_mean
+from viewkeeper.bench.samples import RECOMPUTE, REFRESH, Ratio, Samples, geometric_mean
 from viewkeeper.bench.sweep import HAND, OTHER
 from viewkeeper.bench.views import BY_HAND
 from viewkeeper.tpch.tables import TABLES
@@ -128,14 +128,21 @@ def right_share(samples: Samples) -> float | None:
     return sum(c.right for c in different) / len(different) if different else None
 
 
-def predictions(samples: Samples) -> list[Sample]:
-    """Refreshes with predicted seconds."""
-    return [s for s in samples.all if s.predicted is not None and s.strategy in ("incremental", "recompute")]
+WAYS = ("incremental", "recompute")
 
 
-def prediction_error(samples: Samples, strategy: str) -> tuple[float, float] | None:
+def predictions(samples: Samples, way: str) -> list[tuple[float, float]]:
+    """Predicted and actual seconds of all refreshes of one way; one that found no rows to install is incremental."""
+    return [
+        (s.predicted, s.seconds)
+        for s in samples.all
+        if s.predicted is not None and (s.strategy == "recompute") == (way == "recompute")
+    ]
+
+
+def prediction_error(samples: Samples, way: str) -> tuple[float, float] | None:
     """The median of actual by predicted seconds, and the median factor by which they differ, either way."""
-    ratios = [s.seconds / s.predicted for s in predictions(samples) if s.strategy == strategy and s.predicted]
+    ratios = [actual / predicted for predicted, actual in predictions(samples, way)]
     if not ratios:
         return None
     return statistics.median(ratios), statistics.median(max(r, 1 / r) for r in ratios)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import matplotlib as mpl
 
-from viewkeeper.bench.findings import change_sizes, compared, mean_ratio, predictions, sweeps
+from viewkeeper.bench.findings import WAYS, change_sizes, compared, mean_ratio, predictions, sweeps
 from viewkeeper.bench.mixes import percent
 from viewkeeper.bench.run import Finished
 from viewkeeper.bench.samples import RECOMPUTE, REFRESH, Samples
@@ -40,7 +40,7 @@ def draw(finished: Finished, out: Path) -> list[Path]:
         if len(found.places) > 1:
             plot = _growth_plot(found, axis, log)
             files.append(_drawn(out / f"{case}.png", plot))
-    if predictions(samples):
+    if any(predictions(samples, way) for way in WAYS):
         files.append(_drawn(out / "predictions.png", lambda axes: _predictions(axes, samples), (6, 6)))
     return files
 
@@ -120,11 +120,11 @@ def _growth_plot(found: Samples, axis: str, log: bool) -> Callable[[Axes], None]
 
 def _predictions(axes: Axes, samples: Samples) -> None:
     """A dot for each refresh; on the line it took as long as predicted."""
-    found = predictions(samples)
-    for way in ("incremental", "recompute"):
-        dots = [(s.predicted or 0, s.seconds) for s in found if s.strategy == way]
+    for way in WAYS:
+        dots = predictions(samples, way)
         axes.scatter([x for x, _ in dots], [y for _, y in dots], s=14, alpha=0.6, color=_COLOURS[way], label=way)
-    ends = [f(f(s.predicted or 0, s.seconds) for s in found) for f in (min, max)]
+    all_seconds = [seconds for way in WAYS for dot in predictions(samples, way) for seconds in dot]
+    ends = [min(all_seconds), max(all_seconds)]
     axes.plot(ends, ends, color="grey", linewidth=1, label="as predicted")
     axes.set(xscale="log", yscale="log")
     axes.set_xlabel("predicted seconds")

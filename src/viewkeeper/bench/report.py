@@ -10,6 +10,7 @@ from pathlib import Path
 
 from viewkeeper.bench import lazy, small
 from viewkeeper.bench.findings import (
+    WAYS,
     Bar,
     bars,
     choices,
@@ -153,8 +154,8 @@ def _auto(samples: Samples) -> Iterator[str]:
     yield f"Of {len(found)} cases measured both ways, {len(different)} differ by over 20 %{told}. It was wrong in:"
     wrong = [(c.case, c.view, c.strategy, f"{c.chosen:.2f}", f"{c.other:.2f}") for c in different if not c.right]
     yield _table(("changed", "view", "AUTO took", "s", "the other way s"), wrong) if wrong else "none."
-    errors = ((s, prediction_error(samples, s)) for s in ("incremental", "recompute"))
-    rows = ((s, f"{error[0]:.2f}", f"{error[1]:.2f}×") for s, error in errors if error is not None)
+    errors = ((way, prediction_error(samples, way)) for way in WAYS)
+    rows = ((way, f"{error[0]:.2f}", f"{error[1]:.2f}×") for way, error in errors if error is not None)
     yield _table(("way", "actual ÷ predicted, median", "off by, median"), rows)
 
 
