@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from viewkeeper import Warehouse
-from viewkeeper.bench.cases import Case, CommitGrowth, DepthGrowth, Sweep, Transactions
+from viewkeeper.bench.cases import Case, CommitGrowth, DepthGrowth, SmallRefresh, Sweep, Transactions, Writers
 from viewkeeper.bench.mixes import Share
 from viewkeeper.bench.run import measure
 from viewkeeper.bench.samples import RECOMPUTE, REFRESH
@@ -51,7 +51,15 @@ def test_a_sweep_measures_both_ways_and_the_job_by_hand(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize(
-    ("case", "samples"), [(CommitGrowth((1, 3)), 2), (DepthGrowth((1, 2), rounds=1), 2), (Transactions(2), 3)], ids=repr
+    ("case", "samples"),
+    [
+        (SmallRefresh(1000, rounds=1), 8),
+        (CommitGrowth((1, 3)), 2),
+        (DepthGrowth((1, 2), rounds=1), 2),
+        (Transactions(2), 3),
+        (Writers((10,), rounds=1), 4),
+    ],
+    ids=lambda value: type(value).__name__,
 )
 def test_the_other_cases_run(bench: Bench, case: Case, samples: int) -> None:
     assert measured(bench, case).total() == samples

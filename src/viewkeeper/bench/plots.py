@@ -18,6 +18,7 @@ from matplotlib.axes import Axes
 
 _COLOURS = {"incremental": "tab:blue", "recompute": "tab:orange", "none": "tab:green"}
 _DOTS = 130
+_RATIOS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)  # where a logarithmic axis of ratios has ticks
 
 
 def draw(finished: Finished, out: Path) -> list[Path]:
@@ -86,7 +87,10 @@ def _change_growth(axes: Axes, samples: Samples, sizes: list[tuple[float, str]])
     axes.axhline(1, color="grey", linewidth=1)
     axes.set(xscale="log", yscale="log")
     axes.set_xticks([share for share, _ in sizes], [_size(share, case) for share, case in sizes])
+    low, high = axes.get_ylim()
+    axes.set_yticks(ticks := [tick for tick in _RATIOS if low <= tick <= high], [f"{tick:g}" for tick in ticks])
     axes.minorticks_off()
+    axes.grid(alpha=0.3)
     axes.set_xlabel("share of all tables that changed")
     axes.set_ylabel("refresh ÷ recompute")
     axes.set_title("Cost against the size of the change")
@@ -130,4 +134,7 @@ def _predictions(axes: Axes, samples: Samples) -> None:
     axes.set_xlabel("predicted seconds")
     axes.set_ylabel("actual seconds")
     axes.set_title("Predicted and actual seconds of refreshes")
-    axes.legend()
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.grid(alpha=0.3)
+    axes.legend(loc="lower right")

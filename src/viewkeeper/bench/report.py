@@ -89,7 +89,7 @@ def markdown(finished: Finished, plots: Sequence[str] = ()) -> str:
         " Derived from TPC-H, not comparable to published TPC results.",
         *_warnings(finished),
         "## Bars",
-        _table(("", "measured", "bar", "holds", "of"), map(_bar, bars(samples, setup.mode))),
+        _table(("", "measured", "bar", "holds", "of"), (_bar(bar, no="**no**") for bar in bars(samples, setup.mode))),
         *_changes(samples),
         *_auto(samples),
         *_by_hand(samples),
@@ -115,9 +115,9 @@ def _warnings(finished: Finished) -> Iterator[str]:
         yield f"**The machine was busy before the run began: load {load} on {cores} cores. Trust no figure of it.**"
 
 
-def _bar(bar: Bar) -> tuple[str, ...]:
+def _bar(bar: Bar, no: str = "no") -> tuple[str, ...]:
     measured = "–" if bar.value is None else f"{bar.value:.2f}"
-    holds = {True: "yes", False: "**no**", None: "–"}[bar.holds]
+    holds = {True: "yes", False: no, None: "–"}[bar.holds]
     return bar.what, measured, f"{'≥' if bar.at_least else '≤'} {bar.limit:g}", holds, bar.of
 
 
