@@ -35,7 +35,7 @@ def draw(finished: Finished, out: Path) -> list[Path]:
     for case, axis, log in (
         ("growth-data", "TPC-H scale", True),
         ("growth-commits", "pending commits", True),
-        ("growth-depth", "views one over the other", False),
+        ("growth-depth", "depth (views one over the other)", False),
     ):
         found = samples.where(case=case)
         if len(found.places) > 1:
