@@ -70,7 +70,7 @@ test-spark: setup java ## The tests on a local Spark
 fuzz: setup java ## Random views and histories on a local Spark; EXAMPLES=n says how many
 	VIEWKEEPER_FUZZ=$(or $(EXAMPLES),20) $(BIN)/pytest -m spark tests/spark/test_random_views.py tests/spark/test_shapes.py \
 		tests/spark/test_refresh.py tests/spark/test_change_kinds.py tests/spark/test_stack.py tests/spark/test_tpch.py tests/spark/test_two_ways.py \
-		tests/spark/test_bench.py
+		tests/spark/test_bench_cases.py
 
 .PHONY: format
 format: setup ## Format the code and fix what ruff can fix
