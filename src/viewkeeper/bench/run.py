@@ -38,6 +38,8 @@ from viewkeeper.bench.stand import Bench
 from viewkeeper.bench.sweep import data_growth, sweep, ten_views
 from viewkeeper.errors import StorageError
 
+_ENOUGH_TO_GUESS = 0.1  # before that, what it took is mostly the start of Spark and of views
+
 
 class Watcher(Protocol):
     """Who is told how far the run is."""
@@ -48,8 +50,8 @@ class Watcher(Protocol):
     def begin(self, case: str) -> None:
         """A case begins."""
 
-    def moved(self, done: float, seconds_left: float) -> None:
-        """So much of the whole is done, and the rest may take so long."""
+    def moved(self, done: float, seconds_left: float | None) -> None:
+        """So much of the whole is done, and the rest may take so long; None: it is too early to say."""
 
     def tell(self, text: str) -> None:
         """What happens just now."""
@@ -119,7 +121,8 @@ def _measured(
         for sample in measure(case, bench):
             samples.append(sample)
             part = (done + min(len(samples), actions(case))) / whole
-            watcher.moved(part, (time.monotonic() - started) * (1 - part) / part)
+            left = (time.monotonic() - started) * (1 - part) / part
+            watcher.moved(part, left if part > _ENOUGH_TO_GUESS else None)
         yield case, time.monotonic() - begun, tuple(samples)
         done += actions(case)
 

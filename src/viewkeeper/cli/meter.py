@@ -49,8 +49,9 @@ class Meter:
         else:
             self._say("begins")
 
-    def moved(self, done: float, seconds_left: float) -> None:
-        self.far = f"{done * 100:.0f} % done, about {_minutes(seconds_left)} left"
+    def moved(self, done: float, seconds_left: float | None) -> None:
+        self.far = f"{done * 100:.0f} % done"
+        self.far += "" if seconds_left is None else f", about {_minutes(seconds_left)} left"
         if self.live is not None:
             self.live.update(self.line, description=f"{self.case}: {self.far}", completed=done)
 
