@@ -69,7 +69,8 @@ test-spark: setup java ## The tests on a local Spark
 .PHONY: fuzz
 fuzz: setup java ## Random views and histories on a local Spark; EXAMPLES=n says how many
 	VIEWKEEPER_FUZZ=$(or $(EXAMPLES),20) $(BIN)/pytest -m spark tests/spark/test_random_views.py tests/spark/test_shapes.py \
-		tests/spark/test_refresh.py tests/spark/test_change_kinds.py tests/spark/test_stack.py tests/spark/test_tpch.py tests/spark/test_two_ways.py
+		tests/spark/test_refresh.py tests/spark/test_change_kinds.py tests/spark/test_stack.py tests/spark/test_tpch.py tests/spark/test_two_ways.py \
+		tests/spark/test_bench_cases.py
 
 .PHONY: format
 format: setup ## Format the code and fix what ruff can fix
@@ -77,8 +78,16 @@ format: setup ## Format the code and fix what ruff can fix
 	$(BIN)/ruff format
 
 .PHONY: bench
-bench: setup java ## Time small refreshes against full ones
-	$(BIN)/python bench/small_refresh.py
+bench: setup java ## Refreshes against recomputes on TPC-H at scale 1, with a report; about an hour on 2 cores
+	$(BIN)/viewkeeper bench
+
+.PHONY: bench-quick
+bench-quick: setup java ## The same with fewer cases at scale 0.1; about 5 minutes
+	$(BIN)/viewkeeper bench --quick
+
+.PHONY: bench-large
+bench-large: setup java ## Some of it at scale 10
+	$(BIN)/viewkeeper bench --large
 
 .PHONY: bench-graphs
 bench-graphs: setup ## Choosing views and ordering updates on plain graphs: the published studies

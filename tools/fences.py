@@ -35,9 +35,11 @@ ROOMS["stages"] = ROOMS["overview"] | {"overview"}
 ROOMS["warehouse"] = set(ROOMS)  # all of the above
 ROOMS["viewkeeper"] = {"errors", "settings", "warehouse"}
 ROOMS["project"] = {"errors", "reports", "settings", "sql", "store", "viewkeeper", "warehouse"}
-ROOMS["demo"] = {"errors", "reports", "settings", "viewkeeper", "warehouse"}
+ROOMS["tpch"] = {"errors"}
+ROOMS["demo"] = {"errors", "reports", "settings", "tpch", "viewkeeper", "warehouse"}
+ROOMS["bench"] = ROOMS["demo"]
 # Of runtime and store, the command line uses only what looks at the machine (doctor) and what fetches rows (sql).
-ROOMS["cli"] = ROOMS["demo"] | {"demo", "display", "project", "runtime", "sql", "store"}
+ROOMS["cli"] = ROOMS["demo"] | {"bench", "demo", "display", "project", "runtime", "sql", "store"}
 ROOMS["__main__"] = {"cli"}
 
 # The fenced libraries, by the rooms that may import them.
@@ -49,6 +51,7 @@ LIBRARIES: dict[str, set[str]] = {
     "runtime": {"delta", "py4j", "pyspark"},
     "display": {"rich", "typer"},
     "cli": {"rich", "typer"},
+    "bench": {"matplotlib"},
 }
 FENCED = set[str]().union(*LIBRARIES.values())
 

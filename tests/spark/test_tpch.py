@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from checks import FEED, run, strategies
-from tpch import QUERIES
 
 from viewkeeper import Warehouse
+from viewkeeper.tpch.generator import generating
+from viewkeeper.tpch.queries import QUERIES
+from viewkeeper.tpch.tables import TABLES
 
 pytestmark = pytest.mark.spark
 
-SCALE = "0.001"
+SCALE = 0.001
 ROUNDS = [
     ["INSERT INTO orders SELECT o_orderkey + 1000000, o_custkey, 'F', o_totalprice, o_orderdate, o_orderpriority, o_clerk, "
      "o_shippriority, o_comment FROM orders WHERE o_orderkey % 50 < 3",
@@ -35,8 +35,8 @@ ROUNDS = [
 
 @pytest.mark.skipif("VIEWKEEPER_FUZZ" not in os.environ, reason="takes minutes; make fuzz runs it")
 def test_all_22_are_maintained_from_changes(wh: Warehouse, tmp_path: Path) -> None:
-    tool = Path(sys.executable).with_name("tpchgen-cli")
-    subprocess.run([tool, "parquet", "-s", SCALE, "-o", tmp_path], check=True, capture_output=True)
+    with generating(tmp_path, SCALE, TABLES):
+        assert wh.spark
     for file in tmp_path.glob("*.parquet"):
         run(wh, f"CREATE TABLE {file.stem} USING DELTA {FEED} AS SELECT * FROM parquet.`{file}`")
     for name, query in QUERIES.items():

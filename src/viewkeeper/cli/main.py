@@ -208,6 +208,40 @@ def demo(
 
 
 @command(app)
+def bench(
+    run: Run,
+    *,
+    quick: Annotated[bool, typer.Option("--quick", help="Few cases at scale 0.1: about 5 minutes on 2 cores.")] = False,
+    large: Annotated[bool, typer.Option("--large", help="Few cases at scale 10.")] = False,
+    scale: Annotated[float | None, typer.Option(min=0.001, help="Another TPC-H scale factor.")] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PATTERN", help="Only cases that fit it, as 'growth-*' or '0.1%/v1'; may be given again."),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Where the report goes; what a run has finished there is not measured again."),
+    ] = None,
+    data: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Where TPC-H tables are kept for other runs.")
+    ] = None,
+) -> None:
+    """Measure refreshes against recomputes on TPC-H, and write a report: about an hour on 2 cores."""
+    from viewkeeper.bench.data import default_folder
+    from viewkeeper.bench.grid import chosen, grid, mode
+    from viewkeeper.bench.report import Written, write_report
+    from viewkeeper.bench.run import Setup, run_cases
+    from viewkeeper.cli.meter import Meter
+
+    kind = mode(quick=quick, large=large)
+    setup = Setup.of(kind, scale)
+    folder = out or Path("bench-results") / f"{kind}-{setup.scale:g}"
+    with Meter(run.watch).showing() as meter:
+        finished = run_cases(chosen(grid(kind), only or []), setup, folder, data or default_folder(), meter)
+    run.out.answer(Written(finished, tuple(write_report(finished, folder))))
+
+
+@command(app)
 def doctor(run: Run) -> None:
     """Check Java, Spark, Delta, the disk and the warehouse. Exit code 1, if something is wrong."""
     from viewkeeper.cli.doctor import examine

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
 import time
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -15,8 +13,9 @@ from typing import Any, Protocol
 
 from viewkeeper import Warehouse
 from viewkeeper.demo.story import ROUNDS, TABLES, VIEWS, Round
-from viewkeeper.errors import InternalError, SetupError, StorageError
+from viewkeeper.errors import InternalError, StorageError
 from viewkeeper.reports import RefreshReport, Report
+from viewkeeper.tpch.generator import generating
 from viewkeeper.warehouse import Progress
 
 _MARK = ".viewkeeper-demo"
@@ -177,16 +176,8 @@ def claim(folder: Path) -> Path:
 def load(wh: Warehouse, raw: Path, scale: float, stage: Stage) -> dict[str, int]:
     """Make the data while Spark starts, then load it into Delta tables, two at a time."""
     clock = Clock()
-    with subprocess.Popen(
-        [_generator(), "parquet", "-s", str(scale), "-o", str(raw), f"--tables={','.join(TABLES)}"],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as generator:
+    with generating(raw, scale, TABLES):
         spark = wh.spark
-        complaints = generator.communicate()[1]
-        if generator.returncode:
-            raise SetupError(f"tpchgen-cli failed: {complaints.strip()[-300:]}")
     stage.say(f"   Spark has started, and the rows are made: {clock():.1f} s")
     clock = Clock()
 
@@ -204,14 +195,6 @@ def load(wh: Warehouse, raw: Path, scale: float, stage: Stage) -> dict[str, int]
     shown = ", ".join(f"{table} {count:,}" for table, count in rows.items())
     stage.say(f"   loaded into Delta tables with their change data feed on: {shown} rows: {clock():.1f} s")
     return rows
-
-
-def _generator() -> str:
-    beside = Path(sys.executable).parent / "tpchgen-cli"
-    found = str(beside) if beside.exists() else shutil.which("tpchgen-cli")
-    if not found:
-        raise SetupError("tpchgen-cli, which makes the demo's data, is missing", hint="pip install tpchgen-cli")
-    return found
 
 
 def create_views(wh: Warehouse, stage: Stage) -> Made:
