@@ -67,11 +67,12 @@ def every_choice(graph: ViewGraph, budget: Budget) -> float:
     return best
 
 
-def one_by_one(graph: ViewGraph, budget: Budget) -> tuple[float, set[int]]:
-    """Greedy without any shortcut: everything is tried in every stage."""
+def one_by_one(graph: ViewGraph, budget: Budget) -> tuple[float, list[str]]:
+    """Greedy without any shortcut: everything is tried in every stage. What it costs, and what came after what."""
     numbered = graph.numbered
     costs = Costs(numbered)
     noise = 1e-9 * costs.query
+    taken: list[str] = []
     order = sorted(numbered.candidates, key=lambda i: (numbered.layout_of[i] >= 0, numbered.rank[i]))
     while not budget.is_used_up(costs.size, costs.upkeep):
         best, best_density = None, 0.0
@@ -89,7 +90,8 @@ def one_by_one(graph: ViewGraph, budget: Budget) -> tuple[float, set[int]]:
         if best is None:
             break
         costs.take(best)
-    return total(costs, budget), costs.kept
+        taken += [numbered.names[i] for i in best.there]
+    return total(costs, budget), taken
 
 
 def _may(budget: Budget, costs: Costs, size: float, upkeep: float) -> bool:

@@ -50,11 +50,10 @@ def _guessed(run: Stages, empty: Costs, budget: Budget, start: tuple[int, ...]) 
 
 def _at_best(ceilings: Ceilings, budget: Budget, start: tuple[int, ...]) -> float:
     """No run from this start can end below this cost: the space it leaves, filled with the best ceilings."""
-    if not ceilings.is_or or budget.space is None:
+    if budget.space is None:
         return -math.inf
     graph = ceilings.graph
     left = [i for i in graph.candidates if i not in start]
-    values = np.array([ceilings.saving([i]) for i in left])
-    sizes = np.array([graph.size[i] for i in left])
     room = budget.space - sum(graph.size[i] for i in start)
-    return ceilings.costs.query - ceilings.saving(start) - fill(values, sizes, room)
+    saved = float(ceilings.shared[list(start)].sum()) + fill(ceilings.shared[left], np.array(graph.size)[left], room)
+    return ceilings.costs.query - saved
