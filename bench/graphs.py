@@ -119,7 +119,7 @@ def study(count: int, expand: int) -> list[Run]:
         thesis, seconds["A* thesis"] = timed(graph, hard, AStar("thesis", expand))
         _, seconds["A* tight"] = timed(graph, hard, AStar("tight", expand))
         exact, seconds["exact"] = timed(graph, hard, Exact())
-        used = exact if tree.maintenance <= limit else choose(graph, Budget(maintenance=tree.maintenance * (1 + 1e-9)))
+        used = choose(graph, Budget(maintenance=tree.maintenance * (1 + 1e-9))) if tree.maintenance else tree
         before = tau(graph)
         runs.append(
             Run(

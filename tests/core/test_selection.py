@@ -440,6 +440,22 @@ def test_budgets_that_are_none(limit: float) -> None:
         Budget(space=limit)
 
 
+def test_what_the_solver_prints_does_not_reach_standard_output() -> None:
+    """HiGHS prints past Python, from C, in rare cases that its options do not cover."""
+    code = """
+import ctypes
+import viewkeeper.selection.program as program
+solve = program.milp
+program.milp = lambda *args, **options: (ctypes.CDLL(None).puts(b"noise"), solve(*args, **options))[1]
+print("before")
+one = program.Program()
+one.variable(-1.0, 1.0)
+print(one.solve(0.0, 1.0).bound)
+"""
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert (found.stdout, found.stderr) == ("before\n-1.0\n", "")
+
+
 def test_the_command_line_does_not_wait_for_the_solver() -> None:
     code = "import sys, viewkeeper.cli.main, viewkeeper.overview; print([m for m in sys.modules if m == 'scipy' or 'selection' in m])"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
