@@ -97,21 +97,24 @@ class Side:
         return changed
 
     def catch_up(
-        self, changed: dict[int, tuple[float, float]], there: dict[int, bool], kept: set[int], moved: Iterable[int]
+        self, found: dict[int, tuple[float, float]], there: dict[int, bool], kept: set[int], moved: frozenset[int]
     ) -> dict[int, tuple[float, float]]:
-        """What `fall` found before, brought up to date after costs have moved at some nodes."""
-        changed = dict(changed)
-        waiting = sorted(moved)
+        """What `fall` found before, after costs have moved: `moved` are the nodes where they have, and their users.
+
+        Away from what was found the move makes no difference, before and after, so little of this is looked at.
+        """
+        changed = dict(found)
+        near = set(found).union(there, *(self.graph.users[i] for i in found))
+        waiting = sorted(near & moved)
         seen = set(waiting)
-        unsure = set(waiting)
         while waiting:
             i = heappop(waiting)
-            before = changed.pop(i, None)
             plain = (self.computed[i], self.used[i])
+            before = changed.pop(i, plain)
             now = self.evaluate(i, there.get(i, i in kept), changed)
             if now != plain:
                 changed[i] = now
-            if i in unsure or now != (before or plain):
+            if now != before:
                 for j in self.graph.users[i]:
                     if j not in seen:
                         seen.add(j)
@@ -176,8 +179,8 @@ class Costs:
 
         return self._moved(toggled, side)
 
-    def again(self, move: Move, moved: Iterable[int]) -> Move:
-        """The same move, asked again after costs have moved at these nodes by others having been taken."""
+    def again(self, move: Move, moved: frozenset[int]) -> Move:
+        """The same move, asked again after others were taken that moved the costs of some of these nodes' inputs."""
         there = {i: now and self._stands(i, move.there) for i, now in move.there.items()}
         return self._moved(
             move.there,

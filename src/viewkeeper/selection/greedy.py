@@ -165,7 +165,7 @@ class Stages:
             if other in self.tried:
                 self.outdated[other] = (self.tried.pop(other), len(self.changes))
                 self.known[other] = math.nan
-        self.changes.append(changed)
+        self.changes.append(changed.union(*(self.numbered.users[i] for i in changed)))
 
     def _is_open(self, c: int) -> bool:
         """Whether nothing of a candidate is kept and its layouts have their view."""
@@ -234,12 +234,12 @@ class Stages:
         if found is None:
             return self.costs.move(self.candidates[c].nodes)
         move, since = found
-        changed: set[int] = set()
+        moved: frozenset[int] = frozenset()
         for more in self.changes[since:]:
-            changed |= more
-            if 2 * len(changed) > len(move.query_side) + len(move.upkeep_side):
+            moved |= more
+            if len(moved) > 4 * (len(move.query_side) + len(move.upkeep_side)):
                 return self.costs.move(self.candidates[c].nodes)
-        return self.costs.again(move, changed)
+        return self.costs.again(move, moved)
 
     def _rooms(self, size: Floats, upkeep: Floats) -> Bools:
         """`_has_room` of many."""
