@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from viewkeeper.selection.choice import Budget, total
 from viewkeeper.selection.choose import choose
-from viewkeeper.selection.costs import Costs, tau
+from viewkeeper.selection.costs import Costs
 from viewkeeper.selection.graph import Numbered, ViewGraph
 from viewkeeper.selection.methods import Exact
 
@@ -48,10 +48,6 @@ def best_benefit(graph: ViewGraph, space: float) -> float:
         return 0.0
     budget = Budget(space=space * (1 + 1e-9))
     return total(Costs(graph.numbered), budget) - best_cost(graph, budget)
-
-
-def saved(graph: ViewGraph, cost: float) -> float:
-    return tau(graph) - cost
 
 
 def every_choice(graph: ViewGraph, budget: Budget) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from copy import copy
 
 import numpy as np
 
@@ -32,12 +33,23 @@ class Ceilings:
         self.carried = Falls(self.graph, costs.upkeeps, empty.upkeeps.used, everything.upkeeps.used)
         self.often = np.array(self.graph.queries)
         self.weight = weights(self.graph)
-        self.helped = np.zeros(len(self.graph))
-        self.kept_updates = np.zeros(len(self.graph))
         self.updates = np.array(self.graph.updates)
         self.own = np.array(self.graph.maintenance)
         self.is_layout = np.array(self.graph.layout_of) >= 0
-        for i in costs.kept:
+        self._start()
+
+    def of(self, costs: Costs) -> Ceilings:
+        """The same graph with something else kept; what depends on the graph alone is shared."""
+        other = copy(self)
+        other.costs = costs
+        other.queries, other.carried = self.queries.of(costs.queries), self.carried.of(costs.upkeeps)
+        other._start()
+        return other
+
+    def _start(self) -> None:
+        self.helped = np.zeros(len(self.graph))
+        self.kept_updates = np.zeros(len(self.graph))
+        for i in self.costs.kept:
             self._help(i)
         self.look()
 

@@ -12,6 +12,7 @@ at once are worth at most the sum. One pass from the top down, over arrays, find
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from itertools import groupby, pairwise
 
 import numpy as np
@@ -61,6 +62,12 @@ class Falls:
         # What cannot be had at all costs as much as nobody would pay, so that all numbers are finite.
         self.dear = max((cost for cost in highest if cost < np.inf), default=0.0)
         self.lowest[np.isinf(self.lowest)] = self.dear
+
+    def of(self, side: Side) -> Falls:
+        """The same arcs, for other costs."""
+        other = copy(self)
+        other.side = side
+        return other
 
     def look(self, per_use: Floats, per_computation: Floats | None, most: Floats) -> None:
         """Finds the rates for what things cost now.

@@ -99,8 +99,14 @@ class Stages:
     """A greedy run: what is kept, and what each candidate could at most be worth."""
 
     def __init__(
-        self, graph: ViewGraph, budget: Budget, candidates: Iterable[Candidate], start: Iterable[int] = ()
+        self,
+        graph: ViewGraph,
+        budget: Budget,
+        candidates: Iterable[Candidate],
+        start: Iterable[int] = (),
+        ceilings: Ceilings | None = None,
     ) -> None:
+        """`ceilings` are those of another run on the same graph, if there was one."""
         self.graph = graph
         self.budget = budget
         self.numbered = graph.numbered
@@ -109,7 +115,7 @@ class Stages:
         started = tuple(start)
         if started:
             self.costs.take(self.costs.move(started))
-        self.ceilings = Ceilings(graph, self.costs)
+        self.ceilings = ceilings.of(self.costs) if ceilings else Ceilings(graph, self.costs)
         self.candidates = list(candidates)
         self.sets = Sets(self.numbered, self.candidates)
         self.of_node: list[list[int]] = [[] for _ in range(len(self.numbered))]

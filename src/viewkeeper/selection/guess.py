@@ -29,13 +29,13 @@ def guess_one(graph: ViewGraph, budget: Budget) -> Choice:
     bound = best.ceilings.bound(budget)
     least = total(best.costs, budget)
     empty = Costs(numbered)
-    ceilings = Ceilings(graph, empty)
+    ceilings = best.ceilings.of(empty)
     for guess in numbered.candidates:
         start = tuple(i for i in (numbered.layout_of[guess], guess) if i >= 0 and not numbered.is_base[i])
         move = empty.move(start)
         if not budget.fits(move.size, move.upkeep) or _at_best(ceilings, budget, start) >= least:
             continue
-        run = Stages(graph, budget, sets, start)
+        run = Stages(graph, budget, sets, start, ceilings)
         run.trace.append(_guessed(run, empty, budget, start))
         run.run()
         if total(run.costs, budget) < least:
