@@ -119,7 +119,7 @@ def study(count: int, expand: int) -> list[Run]:
         thesis, seconds["A* thesis"] = timed(graph, hard, AStar("thesis", expand))
         _, seconds["A* tight"] = timed(graph, hard, AStar("tight", expand))
         exact, seconds["exact"] = timed(graph, hard, Exact())
-        used = exact if tree.maintenance <= limit else choose(graph, Budget(maintenance=tree.maintenance * (1 + 1e-9)))
+        used = choose(graph, Budget(maintenance=tree.maintenance * (1 + 1e-9))) if tree.maintenance else tree
         before = tau(graph)
         runs.append(
             Run(
@@ -159,7 +159,7 @@ def choosing(report: Report, count: int, expand: int) -> None:
         )
     report.table(
         "Inverted-tree greedy against the optimum",
-        "Random OR graphs of 10 to 25 nodes, |u| + |v| maintenance, one random budget each, between the cheapest view and all of them. Published: optimal in "
+        "Random OR graphs of 10 to 25 nodes, each 0.3 to 0.99 of its smallest input, |u| + |v| maintenance, one random budget each, between the cheapest view and all of them. Published: optimal in "
         "96 % of the instances, else about 95 % of the benefit. *At the budget used*: the greedy may exceed its budget, and the "
         "optimum is of as much; the thesis' protocol. *Hard*: neither exceeds it.",
         [
@@ -400,6 +400,14 @@ def speed(report: Report) -> None:
         everything = Costs(graph.numbered, graph.numbered.candidates)
         choice, seconds = timed(graph, Budget(space=everything.size * 0.1), Greedy())
         rows.append([label, "greedy, 10 % of the space", len(choice.views), f"{seconds:.1f}", f"{choice.gap:.3f}"])
+    for shape in ("tree", "edges"):
+        graph = random_or_graph(Random(1), 10_000, shape, cheap=0.01)  # type: ignore[arg-type]
+        upkeep = Costs(graph.numbered, graph.numbered.candidates).upkeep
+        choice, seconds = timed(graph, Budget(maintenance=upkeep * 0.1), Greedy())
+        label = f"{shape}, view-to-view maintenance next to nothing, 10 000 views"
+        rows.append(
+            [label, "greedy, 10 % of the maintenance", len(choice.views), f"{seconds:.1f}", f"{choice.gap:.3f}"]
+        )
     for nodes in (25, 400):
         for shape in ("tree", "edges"):
             graph = random_or_graph(Random(5), nodes, shape, updates=False)  # type: ignore[arg-type]

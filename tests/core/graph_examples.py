@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from viewkeeper.selection.choice import Budget, total
 from viewkeeper.selection.choose import choose
-from viewkeeper.selection.costs import Costs, tau
+from viewkeeper.selection.costs import Costs
 from viewkeeper.selection.graph import Numbered, ViewGraph
 from viewkeeper.selection.methods import Exact
 
@@ -50,10 +50,6 @@ def best_benefit(graph: ViewGraph, space: float) -> float:
     return total(Costs(graph.numbered), budget) - best_cost(graph, budget)
 
 
-def saved(graph: ViewGraph, cost: float) -> float:
-    return tau(graph) - cost
-
-
 def every_choice(graph: ViewGraph, budget: Budget) -> float:
     """The least cost within a budget, by trying every set."""
     numbered = graph.numbered
@@ -67,11 +63,12 @@ def every_choice(graph: ViewGraph, budget: Budget) -> float:
     return best
 
 
-def one_by_one(graph: ViewGraph, budget: Budget) -> tuple[float, set[int]]:
-    """Greedy without any shortcut: everything is tried in every stage."""
+def one_by_one(graph: ViewGraph, budget: Budget) -> tuple[float, list[str]]:
+    """Greedy without any shortcut: everything is tried in every stage. What it costs, and what came after what."""
     numbered = graph.numbered
     costs = Costs(numbered)
     noise = 1e-9 * costs.query
+    taken: list[str] = []
     order = sorted(numbered.candidates, key=lambda i: (numbered.layout_of[i] >= 0, numbered.rank[i]))
     while not budget.is_used_up(costs.size, costs.upkeep):
         best, best_density = None, 0.0
@@ -89,7 +86,8 @@ def one_by_one(graph: ViewGraph, budget: Budget) -> tuple[float, set[int]]:
         if best is None:
             break
         costs.take(best)
-    return total(costs, budget), costs.kept
+        taken += [numbered.names[i] for i in best.there]
+    return total(costs, budget), taken
 
 
 def _may(budget: Budget, costs: Costs, size: float, upkeep: float) -> bool:

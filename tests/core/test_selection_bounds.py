@@ -7,6 +7,7 @@ choice of as much. Where that is not sound as printed, the test says what is, an
 from __future__ import annotations
 
 import math
+from itertools import chain, combinations
 from random import Random
 
 import pytest
@@ -275,6 +276,26 @@ def test_inverted_tree_greedy(seed: int) -> None:
     cheap = rng.choice([1.0, 0.01, 0.0])
     graph = random_or_graph(rng, rng.randint(3, 11), shape, rng.choice([0.1, 0.25, 0.4]), cheap=cheap)  # type: ignore[arg-type]
     check_inverted_tree(graph, share_of_all(graph, rng.uniform(0.02, 0.7))[1])
+
+
+@seeds(15)
+def test_the_first_stage_of_inverted_tree_greedy_takes_the_best_of_all_sets(seed: int) -> None:
+    rng = Random(seed)
+    graph = random_or_graph(
+        rng, rng.randint(3, 9), rng.choice(["density", "edges"]), 0.3, cheap=rng.choice([1.0, 0.01])
+    )  # type: ignore[arg-type]
+    numbered = graph.numbered
+    limit = share_of_all(graph, rng.uniform(0.05, 0.7))[1]
+    best = 0.0
+    for root in numbered.candidates:
+        above = [i for i in numbered.candidates if root in numbered.descendants[i]]
+        for some in chain.from_iterable(combinations(above, size) for size in range(len(above) + 1)):
+            costs = Costs(numbered, [root, *some])
+            if costs.upkeep <= limit * (1 + 1e-9):
+                best = max(best, (tau(graph) - costs.query) / costs.upkeep)
+    first = next(iter(choose(graph, Budget(maintenance=limit, overshoot=True), InvertedTree()).trace), None)
+    found = first.benefit / upkeep(graph, first.added) if first else 0.0
+    assert found == pytest.approx(best, rel=1e-6)
 
 
 @pytest.mark.parametrize("n", [2, 4, 7])

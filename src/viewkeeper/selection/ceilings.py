@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from heapq import heappop, heappush
+from copy import copy
 
 import numpy as np
 
 from viewkeeper.selection.choice import Budget
 from viewkeeper.selection.costs import Costs, Move
+from viewkeeper.selection.falls import Falls
 from viewkeeper.selection.graph import ViewGraph
-from viewkeeper.selection.reach import fill, weights
+from viewkeeper.selection.reach import Floats, fill, weights
 
 _ROUNDING = 1 + 1e-12
 
@@ -19,45 +19,67 @@ _ROUNDING = 1 + 1e-12
 class Ceilings:
     """Upper bounds of query savings and lower bounds of the maintenance that comes with them, given what is kept.
 
-    If the cost of using v falls by d, queries save at most d·weight(v) and the kept views above v at most d·helped(v).
+    savings    per node, the most that queries save if it alone is added
+    upkeeps    per node, the least by which maintenance grows with it; it may shrink
+    shared     per node, its part of the most that queries save if it is added together with others
     """
 
     def __init__(self, graph: ViewGraph, costs: Costs) -> None:
         self.graph = costs.graph
         self.costs = costs
         self.is_or = graph.kind == "or"
-        self.weight: list[float] = weights(self.graph).tolist()
-        self.helped = [0.0] * len(self.graph)
-        for i in costs.kept:
+        empty, everything = Costs(self.graph), Costs(self.graph, self.graph.candidates)
+        self.queries = Falls(self.graph, costs.queries, empty.queries.used, everything.queries.used)
+        self.carried = Falls(self.graph, costs.upkeeps, empty.upkeeps.used, everything.upkeeps.used)
+        self.often = np.array(self.graph.queries)
+        self.weight = weights(self.graph)
+        self.updates = np.array(self.graph.updates)
+        self.own = np.array(self.graph.maintenance)
+        self.is_layout = np.array(self.graph.layout_of) >= 0
+        self._start()
+
+    def of(self, costs: Costs) -> Ceilings:
+        """The same graph with something else kept; what depends on the graph alone is shared."""
+        other = copy(self)
+        other.costs = costs
+        other.queries, other.carried = self.queries.of(costs.queries), self.carried.of(costs.upkeeps)
+        other._start()
+        return other
+
+    def _start(self) -> None:
+        self.helped = np.zeros(len(self.graph))
+        self.kept_updates = np.zeros(len(self.graph))
+        for i in self.costs.kept:
             self._help(i)
+        self.look()
 
-    def take(self, move: Move) -> set[int]:
-        """Follows a move that `costs` has taken; the nodes whose own ceilings may have risen or fallen come back."""
-        graph = self.graph
-        changed = move.query_side.keys() | move.upkeep_side.keys() | move.there.keys()
-        touched = set(changed)
+    def take(self, move: Move) -> None:
+        """Follows a move that `costs` has taken, one that adds."""
         for i in move.there:
-            helped = self._help(i)
-            touched |= helped
-            changed |= helped if not self.is_or else set()
-            touched.update(graph.layouts[i])
-        for y in changed:
-            touched.update(j for j in graph.inputs[y] if not self.is_or or graph.layout_of[j] >= 0)
-            if not self.is_or:
-                for x in graph.users[y]:
-                    touched.update(graph.inputs[x])
-        return touched
+            self._help(i)
+        self.look()
 
-    def _help(self, kept: int) -> set[int]:
+    def look(self) -> None:
+        """Finds all ceilings anew, for what things cost now."""
+        self.queries.look(self.often, None, self.weight)
+        self.savings: Floats = self.queries.worth() * _ROUNDING
+        self.shared: Floats = self.savings if self.is_or else self.queries.worth_together() * _ROUNDING
+        self.upkeeps: Floats = np.zeros(len(self.graph))
+        if self.graph.has_updates:
+            self.carried.look(np.zeros(len(self.graph)), self.kept_updates, self.helped)
+            computed = np.where(self.is_layout, 0.0, self.costs.upkeeps.computed)
+            own = np.multiply(self.updates, self.own + computed, out=np.zeros(len(self.graph)), where=self.updates > 0)
+            self.upkeeps = own - self.carried.worth() * _ROUNDING
+
+    def _help(self, kept: int) -> None:
         """A newly kept view would gain from cheaper changes of everything it can be maintained from."""
         often = self.graph.updates[kept]
         if not often or self.graph.layout_of[kept] >= 0:
-            return set()
+            return
+        self.kept_updates[kept] = often
         if self.is_or:
-            below = self.graph.descendants[kept]
-            for i in below:
-                self.helped[i] += often
-            return set(below)
+            self.helped[list(self.graph.descendants[kept])] += often
+            return
         uses = {kept: often}
         for i in range(kept, -1, -1):
             for _, inputs in self.graph.maintenance_arcs[i] if i in uses else ():
@@ -66,102 +88,17 @@ class Ceilings:
         del uses[kept]
         for i, use in uses.items():
             self.helped[i] += use
-        return set(uses)
-
-    def saving(self, nodes: Iterable[int]) -> float:
-        """The most that queries can save by these nodes, which are not kept. inf where one can make another useful."""
-        wanted = tuple(nodes)
-        if len(wanted) > 1 and not self.is_or:
-            return math.inf
-        return sum(map(self._saving, wanted)) * _ROUNDING
-
-    def _saving(self, i: int) -> float:
-        if self.is_or and self.graph.layout_of[i] < 0:
-            return self.weight[i] * max(self.costs.queries.used[i] - self.graph.reading[i], 0.0)
-        return self._saving_next_above(i)
-
-    def _saving_next_above(self, i: int) -> float:
-        """What i itself and the nodes next above it save, and with them all that is above those."""
-        graph, used = self.graph, self.costs.queries.used
-        reading = graph.reading[i]
-        total = graph.queries[i] * (used[i] - reading) if graph.queries[i] and used[i] > reading else 0.0
-        for x in graph.users[i]:
-            best = now = used[x]
-            for cost, inputs in graph.query_arcs[x]:
-                if i in inputs:
-                    best = min(best, cost + sum(min(reading, used[i]) if j == i else used[j] for j in inputs))
-            total += self.weight[x] * (now - best)
-        return total
-
-    def refine(self, i: int, enough: float) -> tuple[float, Iterable[int]]:
-        """A lower ceiling for one node, followed upwards only until it is below `enough`; and the nodes it rests on.
-
-        Where a saving has been followed to, what is above is still at its ceiling, weight × fall.
-        """
-        side, weight, often = self.costs.queries, self.weight, self.graph.queries
-        used = side.used
-        now = {i: min(used[i], self.graph.reading[i])}
-        gained, above = 0.0, math.inf
-        waiting = [i]
-        while waiting and (gained + above) * _ROUNDING >= enough:
-            j = heappop(waiting)
-            if j == i:
-                # A layout is no query, and from nothing to something is no number.
-                gained, above = often[i] * (used[i] - now[i]) if often[i] else 0.0, 0.0
-            else:
-                gained += often[j] * (used[j] - now[j])
-                above -= weight[j] * (used[j] - now[j])
-            for x, own, inputs in side.uses[j]:
-                cost = own
-                for k in inputs:
-                    cost += now[k] if k in now else used[k]
-                before = now.get(x, used[x])
-                if cost < before:
-                    if x not in now:
-                        heappush(waiting, x)
-                    now[x] = cost
-                    above += weight[x] * (before - cost)
-        return (gained + max(above, 0.0)) * _ROUNDING, now
-
-    def upkeep(self, nodes: Iterable[int]) -> float:
-        """The least by which maintenance grows with these nodes; it may shrink."""
-        wanted = tuple(nodes)
-        if not self.graph.has_updates:
-            return 0.0
-        if len(wanted) > 1 and not self.is_or:
-            return -math.inf
-        return sum(self.costs.own_upkeep(i) - self._help_by(i) * _ROUNDING for i in wanted)
-
-    def _help_by(self, i: int) -> float:
-        graph, side = self.graph, self.costs.upkeeps
-        change = graph.change[i]
-        if self.is_or and graph.layout_of[i] < 0:
-            return self.helped[i] * max(side.used[i] - change, 0.0)
-        total = 0.0
-        for x in graph.users[i]:
-            often = self.helped[x] + (graph.updates[x] if x in self.costs.kept else 0.0)
-            if not often:
-                continue
-            best = now = side.computed[x]
-            for cost, inputs in graph.maintenance_arcs[x]:
-                if i in inputs:
-                    best = min(best, cost + sum(min(change, side.used[i]) if j == i else side.used[j] for j in inputs))
-            total += often * (now - best)
-        return total
 
     def bound(self, budget: Budget) -> float:
         """A lower bound of τ over all choices within the budget, from what is still to be gained when a run ends.
 
-        In an OR graph B(O,M) ≤ Σ over o of B(o,M), so what O saves beyond M is at most a knapsack of ceilings.
+        What a choice O saves beyond what is kept is at most a knapsack of ceilings.
         """
-        if not self.is_or:
-            return -math.inf
         left = [i for i in self.graph.candidates if i not in self.costs.kept]
-        values = np.array([self._saving_next_above(i) * _ROUNDING for i in left])
+        values = self.shared[left]
         best = -math.inf
         if budget.space is not None:
-            sizes = np.array([self.graph.size[i] for i in left])
-            best = self.costs.query - fill(values, sizes, budget.space)
+            best = self.costs.query - fill(values, np.array(self.graph.size)[left], budget.space)
         if budget.maintenance is not None:
             everything = Costs(self.graph, self.graph.candidates)
             least = np.array([everything.own_upkeep(i) for i in left])

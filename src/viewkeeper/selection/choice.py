@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from viewkeeper.errors import GraphError
 from viewkeeper.selection.costs import Costs
 from viewkeeper.selection.graph import Numbered, ViewGraph
+from viewkeeper.selection.reach import Floats
 
-_SLACK = 1e-9  # rounding of sums; not a tolerance for exceeding a budget
+Amount = TypeVar("Amount", float, Floats)
+SLACK = 1e-9  # rounding of sums; not a tolerance for exceeding a budget
 
 
 @dataclass(frozen=True)
@@ -35,20 +38,20 @@ class Budget:
     def counts_upkeep(self) -> bool:
         return self.maintenance is None
 
-    def share(self, size: float, upkeep: float) -> float:
+    def share(self, size: Amount, upkeep: Amount) -> Amount:
         """How much of the budget something uses up: the sum of its shares of what is limited, 1 if nothing is."""
         if self.space is None and self.maintenance is None:
-            return 1.0
-        share = size / self.space if self.space is not None else 0.0
+            return 0 * size + 1.0
+        share = size / self.space if self.space is not None else 0 * size
         return share + upkeep / self.maintenance if self.maintenance is not None else share
 
     def fits(self, size: float, upkeep: float) -> bool:
-        within_space = self.space is None or size <= self.space * (1 + _SLACK)
-        return within_space and (self.maintenance is None or upkeep <= self.maintenance * (1 + _SLACK))
+        within_space = self.space is None or size <= self.space * (1 + SLACK)
+        return within_space and (self.maintenance is None or upkeep <= self.maintenance * (1 + SLACK))
 
     def is_used_up(self, size: float, upkeep: float) -> bool:
-        full = self.space is not None and size >= self.space * (1 - _SLACK)
-        return full or (self.maintenance is not None and upkeep >= self.maintenance * (1 - _SLACK))
+        full = self.space is not None and size >= self.space * (1 - SLACK)
+        return full or (self.maintenance is not None and upkeep >= self.maintenance * (1 - SLACK))
 
 
 @dataclass(frozen=True)

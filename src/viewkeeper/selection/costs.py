@@ -8,7 +8,7 @@ NP-hard and its Observation 3 does not hold (docs/algorithms/index.md).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 
@@ -96,6 +96,31 @@ class Side:
                     changed[x] = (cost, min(cost, changed[x][1]))
         return changed
 
+    def catch_up(
+        self, found: dict[int, tuple[float, float]], there: dict[int, bool], kept: set[int], moved: frozenset[int]
+    ) -> dict[int, tuple[float, float]]:
+        """What `fall` found before, after costs have moved: `moved` are the nodes where they have, and their users.
+
+        Away from what was found the move makes no difference, before and after, so little of this is looked at.
+        """
+        changed = dict(found)
+        near = set(found).union(there, *(self.graph.users[i] for i in found))
+        waiting = sorted(near & moved)
+        seen = set(waiting)
+        while waiting:
+            i = heappop(waiting)
+            plain = (self.computed[i], self.used[i])
+            before = changed.pop(i, plain)
+            now = self.evaluate(i, there.get(i, i in kept), changed)
+            if now != plain:
+                changed[i] = now
+            if now != before:
+                for j in self.graph.users[i]:
+                    if j not in seen:
+                        seen.add(j)
+                        heappush(waiting, j)
+        return changed
+
     def take(self, changed: dict[int, tuple[float, float]]) -> dict[int, tuple[float, float]]:
         """Makes the changes; what they replaced comes back, for taking them back."""
         before = {i: (self.computed[i], self.used[i]) for i in changed}
@@ -148,13 +173,32 @@ class Costs:
             for layout in graph.layouts[i]:
                 there[layout] = now and toggled.get(layout, layout in self.kept)
         come = [i for i, now in there.items() if now] if all(toggled.values()) else None
-        changed = self.queries.spread(there, self.kept) if come is None else self.queries.fall(come, self.kept)
+
+        def side(costs: Side) -> dict[int, tuple[float, float]]:
+            return costs.spread(there, self.kept) if come is None else costs.fall(come, self.kept)
+
+        return self._moved(toggled, side)
+
+    def again(self, move: Move, moved: frozenset[int]) -> Move:
+        """The same move, asked again after others were taken that moved the costs of some of these nodes' inputs."""
+        there = {i: now and self._stands(i, move.there) for i, now in move.there.items()}
+        return self._moved(
+            move.there,
+            lambda side: side.catch_up(
+                move.query_side if side is self.queries else move.upkeep_side, there, self.kept, moved
+            ),
+        )
+
+    def _moved(self, toggled: dict[int, bool], find: Callable[[Side], dict[int, tuple[float, float]]]) -> Move:
+        graph = self.graph
+        changed = find(self.queries)
         used = self.queries.used
-        query = sum(graph.queries[i] * (now[1] - used[i]) for i, now in changed.items() if graph.queries[i])
+        # Exactly rounded: the order in which the changes were found must not decide between equals.
+        query = math.fsum(graph.queries[i] * (now[1] - used[i]) for i, now in changed.items() if graph.queries[i])
         carried: dict[int, tuple[float, float]] = {}
         upkeep = 0.0
         if graph.has_updates:
-            carried = self.upkeeps.spread(there, self.kept) if come is None else self.upkeeps.fall(come, self.kept)
+            carried = find(self.upkeeps)
             upkeep = self._upkeep_change(toggled, carried)
         size = sum(graph.size[i] if now else -graph.size[i] for i, now in toggled.items())
         return Move(toggled, query, upkeep, size, changed, carried)
@@ -166,13 +210,13 @@ class Costs:
 
     def _upkeep_change(self, toggled: dict[int, bool], carried: dict[int, tuple[float, float]]) -> float:
         graph = self.graph
-        change = 0.0
-        for i, now in toggled.items():
-            change += self._own_upkeep(i, carried.get(i)) if now else -self._own_upkeep(i, None)
+        parts = [
+            self._own_upkeep(i, carried.get(i)) if now else -self._own_upkeep(i, None) for i, now in toggled.items()
+        ]
         for i, (computed, _) in carried.items():
             if i in self.kept and i not in toggled and graph.layout_of[i] < 0 and graph.updates[i]:
-                change += graph.updates[i] * (computed - self.upkeeps.computed[i])
-        return change
+                parts.append(graph.updates[i] * (computed - self.upkeeps.computed[i]))
+        return math.fsum(parts)
 
     def _own_upkeep(self, i: int, carried: tuple[float, float] | None) -> float:
         graph = self.graph

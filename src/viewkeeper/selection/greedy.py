@@ -7,19 +7,23 @@ density; only the one on top is evaluated, and it is taken if it stays there.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from viewkeeper.errors import GraphError
 from viewkeeper.selection.ceilings import Ceilings
-from viewkeeper.selection.choice import Budget, Choice, Step, finish, names
+from viewkeeper.selection.choice import SLACK, Budget, Choice, Step, finish, names
 from viewkeeper.selection.costs import Costs, Move
 from viewkeeper.selection.graph import Numbered, ViewGraph
+from viewkeeper.selection.reach import Floats
 
+Bools = NDArray[np.bool_]
 _NOTHING = 1e-9  # of τ(∅): what saves less is noise
+_FREE = 1e-12  # of the budget: what uses less is free
 
 
 def greedy(graph: ViewGraph, budget: Budget) -> Choice:
@@ -68,12 +72,41 @@ def _single_layouts(numbered: Numbered) -> Iterator[Candidate]:
     return (Candidate((i,)) for i in numbered.candidates if numbered.layout_of[i] >= 0)
 
 
+class Sets:
+    """Candidates as arrays: what their nodes add up to."""
+
+    def __init__(self, numbered: Numbered, candidates: Sequence[Candidate]) -> None:
+        self.nodes = np.array([i for candidate in candidates for i in candidate.nodes], dtype=np.intp)
+        counts = np.array([len(candidate.nodes) for candidate in candidates], dtype=np.intp)
+        self.starts = np.cumsum(counts) - counts
+        self.first = self.nodes[self.starts]
+        self.single = counts == 1
+        self.grown = np.array([candidate.grown for candidate in candidates], dtype=bool)
+        self.number = np.repeat(np.arange(len(counts)), counts)
+        self.node_size = np.array(numbered.size)[self.nodes]
+        self.size = self.add(self.node_size)
+        self.least_size = np.where(self.grown, self.node_size[self.starts], self.size)
+
+    def add(self, parts: Floats) -> Floats:
+        return np.add.reduceat(parts, self.starts) if len(self.starts) else parts
+
+    def total(self, alone: Floats, shared: Floats) -> Floats:
+        """What is known of nodes, of candidates: of one node as if alone, of several as the sum of their shares."""
+        return np.where(self.single, alone[self.first], self.add(shared[self.nodes]))
+
+
 class Stages:
     """A greedy run: what is kept, and what each candidate could at most be worth."""
 
     def __init__(
-        self, graph: ViewGraph, budget: Budget, candidates: Iterable[Candidate], start: Iterable[int] = ()
+        self,
+        graph: ViewGraph,
+        budget: Budget,
+        candidates: Iterable[Candidate],
+        start: Iterable[int] = (),
+        ceilings: Ceilings | None = None,
     ) -> None:
+        """`ceilings` are those of another run on the same graph, if there was one."""
         self.graph = graph
         self.budget = budget
         self.numbered = graph.numbered
@@ -82,19 +115,21 @@ class Stages:
         started = tuple(start)
         if started:
             self.costs.take(self.costs.move(started))
-        self.ceilings = Ceilings(graph, self.costs)
+        self.ceilings = ceilings.of(self.costs) if ceilings else Ceilings(graph, self.costs)
         self.candidates = list(candidates)
-        self.savings = [math.inf] * len(self.candidates)
-        self.touched_by: list[list[int]] = [[] for _ in range(len(self.numbered))]
+        self.sets = Sets(self.numbered, self.candidates)
+        self.of_node: list[list[int]] = [[] for _ in range(len(self.numbered))]
         for c, candidate in enumerate(self.candidates):
             for i in candidate.nodes:
-                self.touched_by[i].append(c)
-        self.refused: set[int] = set()
-        self.top = np.array([self._ceiling(c) for c in range(len(self.candidates))])
-        # Evaluated candidates: what each would do, and its density.
+                self.of_node[i].append(c)
+        self.is_open = np.array([self._is_open(c) for c in range(len(self.candidates))], dtype=bool)
+        # Evaluated candidates: what each would do, and its density, -inf for those there is no room for.
         self.tried: dict[int, Move] = {}
-        self.known = np.full(len(self.candidates), -math.inf)
+        self.known = np.full(len(self.candidates), math.nan)
         self.watched_by: dict[int, set[int]] = {}
+        # What was found before things near it changed, and how many changes there had been then.
+        self.outdated: dict[int, tuple[Move, int]] = {}
+        self.changes: list[frozenset[int]] = []
         self.trace: list[Step] = []
 
     def run(self) -> None:
@@ -109,102 +144,78 @@ class Stages:
 
     def best(self) -> int | None:
         """The densest candidate that may be taken; ties go to the first. None if nothing is worth taking."""
-        while len(self.top):
-            c = int(np.argmax(self.top))
-            if self.top[c] <= 0:
+        top = np.where(np.isnan(self.known), self._ceilings(), self.known)
+        top[~self.is_open] = -math.inf
+        while len(top):
+            c = int(np.argmax(top))
+            if top[c] <= 0:
                 return None
             if c not in self.tried:
-                if not self._is_beaten(c):
-                    self._try(c)
+                top[c] = self._try(c)
             elif self._has_room(self.tried[c].size, self.tried[c].upkeep):
                 return c
             else:
-                self.top[c] = self.known[c] = self._refuse(c)
+                top[c] = -math.inf
         return None
-
-    def _refuse(self, c: int) -> float:
-        """What does not fit is out; for good under a space budget, until the next stage under one for maintenance."""
-        if self.budget.maintenance is not None:
-            self.refused.add(c)
-        return -math.inf
-
-    def _is_beaten(self, c: int) -> bool:
-        """Whether a closer look already puts a candidate below one that has been evaluated."""
-        nodes = self.candidates[c].nodes
-        to_beat = float(self.known.max())
-        if len(nodes) > 1 or to_beat <= 0 or math.isinf(to_beat):
-            return False
-        size, upkeep = self.numbered.size[nodes[0]], self.ceilings.upkeep(nodes)
-        enough = to_beat * self.budget.share(size, upkeep) + (upkeep if self.budget.counts_upkeep else 0.0)
-        saving, rests_on = self.ceilings.refine(nodes[0], enough)
-        if saving >= enough:
-            return False
-        self._watch(c, rests_on)
-        self.savings[c] = min(self.savings[c], saving)
-        self.top[c] = self._density(self.savings[c], size, upkeep)
-        return True
-
-    def _watch(self, c: int, nodes: Iterable[int]) -> None:
-        for i in nodes:
-            self.watched_by.setdefault(i, set()).add(c)
 
     def take(self, c: int) -> None:
         move = self.tried[c]
-        self.trace.append(self._step(move, float(self.top[c])))
+        self.trace.append(self._step(move, float(self.known[c])))
         self.costs.take(move)
-        again = {other for node in self.ceilings.take(move) for other in self.touched_by[node]}
-        changed = move.query_side.keys() | move.upkeep_side.keys() | move.there.keys()
-        again |= self._forget(changed)
-        again |= self.refused
-        self.refused = set()
-        for other in again:
-            self.tried.pop(other, None)
-            self.known[other] = -math.inf
-            self.top[other] = self._ceiling(other)
+        self.ceilings.take(move)
+        for i in move.there:
+            for other in (*self.of_node[i], *(o for layout in self.numbered.layouts[i] for o in self.of_node[layout])):
+                self.is_open[other] = self._is_open(other)
+        changed = frozenset((*move.query_side, *move.upkeep_side, *move.there))
+        for other in self._near(changed):
+            if other in self.tried:
+                self.outdated[other] = (self.tried.pop(other), len(self.changes))
+                self.known[other] = math.nan
+        self.changes.append(changed.union(*(self.numbered.users[i] for i in changed)))
 
-    def _forget(self, changed: Iterable[int]) -> set[int]:
-        """The candidates whose evaluation these changes may have made untrue.
+    def _is_open(self, c: int) -> bool:
+        """Whether nothing of a candidate is kept and its layouts have their view."""
+        nodes = self.candidates[c].nodes
+        view = self.numbered.layout_of[nodes[0]]
+        stands = view < 0 or self.numbered.is_base[view] or view in self.costs.kept
+        return stands and self.costs.kept.isdisjoint(nodes)
 
-        What was found stays an upper bound of the saving as long as costs only fell around it. Only where one input
-        of an arc has become cheaper, another may save more than before.
-        """
+    def _near(self, changed: Iterable[int]) -> set[int]:
+        """The candidates whose evaluation these changes may have made untrue."""
         numbered = self.numbered
         near = {i for y in changed for x in (y, *numbered.users[y]) for i in (x, *numbered.inputs[x])}
-        if not self.ceilings.is_or:
-            partners = {i for y in changed for _, _, inputs in self.costs.queries.uses[y] for i in inputs if i != y}
-            for i in partners:
-                for c in (*self.watched_by.get(i, ()), *self.touched_by[i]):
-                    self.savings[c] = math.inf
         return {c for i in near for c in self.watched_by.pop(i, ())}
 
-    def _ceiling(self, c: int) -> float:
-        nodes = self.candidates[c].nodes
-        kept = self.costs.kept
-        if any(i in kept for i in nodes) or not self._view_is_there(nodes[0]):
-            return -math.inf
-        if self.candidates[c].grown:
-            return self._grown_ceiling(nodes)
-        size, upkeep = sum(self.numbered.size[i] for i in nodes), self.ceilings.upkeep(nodes)
-        if not self._has_room(size, upkeep):
-            return self._refuse(c)
-        return self._density(min(self.ceilings.saving(nodes), self.savings[c]), size, upkeep)
+    def _ceilings(self) -> Floats:
+        """What the density of each candidate is at most; -inf for what is not worth it or has no room."""
+        ceilings, sets = self.ceilings, self.sets
+        saving = sets.total(ceilings.savings, ceilings.shared)
+        upkeep = sets.total(ceilings.upkeeps, ceilings.upkeeps)
+        density = np.where(sets.grown, self._grown_ceilings(), self._densities(saving, sets.size, upkeep))
+        least = np.where(sets.grown, -math.inf, upkeep)
+        return np.where(self._rooms(sets.least_size, least), density, -math.inf)
 
-    def _grown_ceiling(self, nodes: tuple[int, ...]) -> float:
+    def _grown_ceilings(self) -> Floats:
         """No set of a view and some layouts is denser than the view with its densest layouts, each at its ceiling."""
-        if len(nodes) > 1 and not self.ceilings.is_or:
-            return math.inf
-        parts = [(self.ceilings.saving([i]), self.numbered.size[i], self.ceilings.upkeep([i])) for i in nodes]
-        more = sorted(parts[1:], key=lambda part: self._density(*part), reverse=True)
-        saving, size, upkeep = parts[0]
-        best = self._density(saving, size, upkeep)
-        for part in more:
-            saving, size, upkeep = saving + part[0], size + part[1], upkeep + part[2]
-            best = max(best, self._density(saving, size, upkeep))
-        return best
+        sets = self.sets
+        if not sets.grown.any():
+            return np.zeros(len(self.candidates))
+        parts = [self.ceilings.shared[sets.nodes], sets.node_size, self.ceilings.upkeeps[sets.nodes]]
+        key = -self._densities(*parts)
+        key[sets.starts] = -math.inf
+        order = np.lexsort((key, sets.number))
+        sums = []
+        for part in parts:
+            running = np.cumsum(part[order])
+            sums.append(running - np.repeat(running[sets.starts] - part[order][sets.starts], np.bincount(sets.number)))
+        return np.maximum.reduceat(self._densities(*sums) * (1 + 1e-9), sets.starts)
 
-    def _view_is_there(self, i: int) -> bool:
-        view = self.numbered.layout_of[i]
-        return view < 0 or self.numbered.is_base[view] or view in self.costs.kept
+    def _densities(self, saving: Floats, size: Floats, upkeep: Floats) -> Floats:
+        """`_density` of many."""
+        worth = saving - upkeep if self.budget.counts_upkeep else saving
+        share = np.broadcast_to(self.budget.share(size, upkeep), worth.shape)
+        density = np.divide(worth, share, out=np.full(worth.shape, math.inf), where=share > _FREE)
+        return np.where(worth > self.noise, density, -math.inf)
 
     def _density(self, saving: float, size: float, upkeep: float) -> float:
         """Benefit per share of the budget; inf for what costs nothing and helps, -inf for what does not help."""
@@ -212,18 +223,40 @@ class Stages:
         if worth <= self.noise:
             return -math.inf
         share = self.budget.share(size, upkeep)
-        return worth / share if share > 1e-12 else math.inf
+        return worth / share if share > _FREE else math.inf
 
-    def _try(self, c: int) -> None:
+    def _try(self, c: int) -> float:
         candidate = self.candidates[c]
-        move = self._grow(candidate.nodes) if candidate.grown else self.costs.move(candidate.nodes)
+        move = self._grow(candidate.nodes) if candidate.grown else self._move(c)
         self.tried[c] = move
-        self._watch(c, move.query_side.keys() | move.upkeep_side.keys())
-        if not candidate.grown and (self.ceilings.is_or or len(candidate.nodes) == 1):
-            self.savings[c] = -move.query * (1 + 1e-12)
-        has_room = self._has_room(move.size, move.upkeep)
-        density = self._density(-move.query, move.size, move.upkeep) if has_room else self._refuse(c)
-        self.top[c] = self.known[c] = density
+        for i in (*move.query_side, *move.upkeep_side):
+            self.watched_by.setdefault(i, set()).add(c)
+        self.known[c] = self._density(-move.query, move.size, move.upkeep)
+        return float(self.known[c])
+
+    def _move(self, c: int) -> Move:
+        """What a candidate would do; where few things changed since that was found last, only they are looked at."""
+        found = self.outdated.pop(c, None)
+        if found is None:
+            return self.costs.move(self.candidates[c].nodes)
+        move, since = found
+        moved: frozenset[int] = frozenset()
+        for more in self.changes[since:]:
+            moved |= more
+            if len(moved) > 4 * (len(move.query_side) + len(move.upkeep_side)):
+                return self.costs.move(self.candidates[c].nodes)
+        return self.costs.again(move, moved)
+
+    def _rooms(self, size: Floats, upkeep: Floats) -> Bools:
+        """`_has_room` of many."""
+        budget = self.budget
+        room = np.ones(len(size), dtype=bool)
+        if budget.space is not None and not budget.overshoot:
+            room &= self.costs.size + size <= budget.space * (1 + SLACK)
+        if budget.maintenance is not None:
+            used = 0.0 if budget.overshoot else self.costs.upkeep
+            room &= used + upkeep <= budget.maintenance * (1 + SLACK)
+        return room
 
     def _has_room(self, size: float, upkeep: float) -> bool:
         if self.budget.overshoot:

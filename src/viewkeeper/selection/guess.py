@@ -29,13 +29,13 @@ def guess_one(graph: ViewGraph, budget: Budget) -> Choice:
     bound = best.ceilings.bound(budget)
     least = total(best.costs, budget)
     empty = Costs(numbered)
-    ceilings = Ceilings(graph, empty)
+    ceilings = best.ceilings.of(empty)
     for guess in numbered.candidates:
         start = tuple(i for i in (numbered.layout_of[guess], guess) if i >= 0 and not numbered.is_base[i])
         move = empty.move(start)
         if not budget.fits(move.size, move.upkeep) or _at_best(ceilings, budget, start) >= least:
             continue
-        run = Stages(graph, budget, sets, start)
+        run = Stages(graph, budget, sets, start, ceilings)
         run.trace.append(_guessed(run, empty, budget, start))
         run.run()
         if total(run.costs, budget) < least:
@@ -50,11 +50,10 @@ def _guessed(run: Stages, empty: Costs, budget: Budget, start: tuple[int, ...]) 
 
 def _at_best(ceilings: Ceilings, budget: Budget, start: tuple[int, ...]) -> float:
     """No run from this start can end below this cost: the space it leaves, filled with the best ceilings."""
-    if not ceilings.is_or or budget.space is None:
+    if budget.space is None:
         return -math.inf
     graph = ceilings.graph
     left = [i for i in graph.candidates if i not in start]
-    values = np.array([ceilings.saving([i]) for i in left])
-    sizes = np.array([graph.size[i] for i in left])
     room = budget.space - sum(graph.size[i] for i in start)
-    return ceilings.costs.query - ceilings.saving(start) - fill(values, sizes, room)
+    saved = float(ceilings.shared[list(start)].sum()) + fill(ceilings.shared[left], np.array(graph.size)[left], room)
+    return ceilings.costs.query - saved

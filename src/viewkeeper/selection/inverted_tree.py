@@ -17,6 +17,7 @@ from viewkeeper.selection.ceilings import Ceilings
 from viewkeeper.selection.choice import Budget, Choice, Step, finish, names
 from viewkeeper.selection.costs import Costs
 from viewkeeper.selection.graph import ViewGraph
+from viewkeeper.selection.reach import weights
 
 
 def inverted_tree(graph: ViewGraph, budget: Budget, limit: int) -> Choice:
@@ -27,7 +28,7 @@ def inverted_tree(graph: ViewGraph, budget: Budget, limit: int) -> Choice:
     costs = Costs(graph.numbered)
     trace: list[Step] = []
     while True:
-        stage = Stage(graph, costs, budget, limit)
+        stage = Stage(costs, budget, limit)
         best = stage.search()
         if best is None:
             break
@@ -56,7 +57,7 @@ class Found:
 class Stage:
     """The search for the set of the highest ratio, for what is kept now."""
 
-    def __init__(self, graph: ViewGraph, costs: Costs, budget: Budget, limit: int) -> None:
+    def __init__(self, costs: Costs, budget: Budget, limit: int) -> None:
         self.graph = costs.graph
         self.costs = costs
         self.limit = limit
@@ -67,11 +68,14 @@ class Stage:
         if budget.is_used_up(0.0, costs.upkeep):
             self.room = 0.0
         self.slack = 1e-9 * budget.maintenance
-        ceilings = Ceilings(graph, costs)
         everything = Costs(self.graph, self.graph.candidates)
-        self.weight = ceilings.weight
+        self.weight: list[float] = weights(self.graph).tolist()
+        helped = [0.0] * len(self.graph)
+        for kept in costs.kept:
+            for i in self.graph.descendants[kept]:
+                helped[i] += self.graph.updates[kept]
         # Whatever else is chosen, a node adds at least this much maintenance.
-        self.least = [everything.own_upkeep(i) - ceilings.helped[i] * self._drop(i) for i in range(len(self.graph))]
+        self.least = [everything.own_upkeep(i) - helped[i] * self._drop(i) for i in range(len(self.graph))]
         self.best: Found | None = None
         self.start = (costs.query, costs.upkeep)
 

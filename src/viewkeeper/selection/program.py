@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
-from collections.abc import Iterable
+import os
+import sys
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_array
+
+_one_at_a_time = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -60,14 +67,16 @@ class Program:
         shape = (len(self._least), len(self._costs))
         matrix = csr_array((self._entries, (self._rows, self._columns)), shape=shape)
         # The constant is a variable fixed to 1, so that HiGHS measures its gap against the whole.
-        result = milp(
-            np.append(costs, constant) / scale,
-            integrality=np.append(self._integral, 0),
-            bounds=Bounds(np.append(np.zeros(len(costs)), 1.0), np.append(self._upper, 1.0)),
-            constraints=[LinearConstraint(_wider(matrix), self._least, self._most)] if self._least else [],
-            options={"mip_rel_gap": gap, "time_limit": seconds},
-        )
-        bound = result.mip_dual_bound
+        with _without_output():
+            result = milp(
+                np.append(costs, constant) / scale,
+                integrality=np.append(self._integral, 0),
+                bounds=Bounds(np.append(np.zeros(len(costs)), 1.0), np.append(self._upper, 1.0)),
+                constraints=[LinearConstraint(_wider(matrix), self._least, self._most)] if self._least else [],
+                options={"mip_rel_gap": gap, "time_limit": seconds},
+            )
+        # Without integral variables the optimum is its own bound.
+        bound = result.mip_dual_bound if any(self._integral) else result.fun
         values = None if result.x is None else np.asarray(result.x[:-1], dtype=np.float64)
         least = -math.inf if bound is None or math.isnan(bound) else float(bound) * scale - constant
         return Solution(values, least, result.status == 0)
@@ -75,3 +84,25 @@ class Program:
 
 def _wider(matrix: csr_array) -> csr_array:
     return csr_array((matrix.data, matrix.indices, matrix.indptr), shape=(matrix.shape[0], matrix.shape[1] + 1))
+
+
+@contextmanager
+def _without_output() -> Iterator[None]:
+    """HiGHS prints now and then whatever its options say, past Python; here that does not reach standard output.
+
+    Where other threads run, what they write meanwhile must not be lost: then all goes to standard error.
+    """
+    with _one_at_a_time:
+        sys.stdout.flush()
+        kept = os.dup(1)
+        alone = threading.active_count() == 1
+        target = os.open(os.devnull, os.O_WRONLY) if alone else os.dup(2)
+        os.dup2(target, 1)
+        os.close(target)
+        try:
+            yield
+        finally:
+            sys.stdout.flush()
+            ctypes.CDLL(None).fflush(None)
+            os.dup2(kept, 1)
+            os.close(kept)

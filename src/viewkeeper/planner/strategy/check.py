@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal as OneOf
+from typing import TypeVar
 
 from viewkeeper.errors import GraphError
 from viewkeeper.planner.strategy.graph import Changed, ChangedGraph
 from viewkeeper.planner.strategy.steps import Comp, CompAt, Inst, Strategy, VersionedStrategy
 
+S = TypeVar("S", Comp, CompAt)
+Comps = list[tuple[S, int]]
+Places = dict[Comp | CompAt | Inst, int]
 Condition = OneOf["C1", "C2", "C3", "C4", "C5", "C6", "C8", "versions"]
 
 
@@ -27,53 +31,58 @@ class Violation:
 
 def violations(graph: ChangedGraph, strategy: Strategy) -> Iterator[Violation]:
     """Everything that is wrong with a strategy; nothing if it is correct."""
-    places, found = _places(graph, strategy)
-    yield from found
-    by_view: dict[str, list[tuple[Comp, int]]] = {view.name: [] for view in graph.views}
-    for step, place in places.items():
-        if isinstance(step, Comp):
-            by_view[step.view].append((step, place))
-    for view in graph.views:
-        comps = by_view[view.name]
-        yield from _complete(view, [step.changed for step, _ in comps], places)
-        for step, place in comps:
-            for name in sorted(step.changed):
-                if places.get(Inst(name), place) < place:
-                    yield Violation("C3", view.name, f"{step} comes after {Inst(name)}")
-        yield from _one_after_the_other(view, sorted(comps, key=lambda c: c[1]), places)
-        yield from _before_install(view, [(str(step), place) for step, place in comps], places)
-    yield from _changes_known([pair for pairs in by_view.values() for pair in pairs])
+    return _violations(graph, strategy, _tables_as_they_are)
 
 
 def versioned_violations(graph: ChangedGraph, strategy: VersionedStrategy) -> Iterator[Violation]:
     """The same where tables have versions: C3 and C4 bind nothing, but what is read as new must be there, and the parts
     of a view's change must add up: each reads as new exactly what some order of its parts puts before it."""
+    return _violations(graph, strategy, _tables_by_version)
+
+
+def _violations(
+    graph: ChangedGraph,
+    strategy: tuple[S | Inst, ...],
+    reads: Callable[[Changed, Comps[S], Places], Iterator[Violation]],
+) -> Iterator[Violation]:
     places, found = _places(graph, strategy)
     yield from found
-    by_view: dict[str, list[tuple[CompAt, int]]] = {view.name: [] for view in graph.views}
-    for step, place in places.items():
-        if isinstance(step, CompAt):
+    by_view: dict[str, Comps[S]] = {view.name: [] for view in graph.views}
+    for place, step in enumerate(strategy):
+        if not isinstance(step, Inst) and places[step] == place:
             by_view[step.view].append((step, place))
     for view in graph.views:
         comps = by_view[view.name]
         yield from _complete(view, [step.changed for step, _ in comps], places)
-        for step, place in comps:
-            for name in sorted(step.new):
-                if places.get(Inst(name), place) >= place:
-                    yield Violation("versions", view.name, f"{step} reads {name} as new before {Inst(name)}")
-        before: frozenset[str] = frozenset()
-        for step, _ in sorted(comps, key=lambda c: len(c[0].new)):
-            if step.new != before or step.changed & before:
-                yield Violation("versions", view.name, f"{step} does not follow on {{{','.join(sorted(before))}}}")
-            before |= step.changed
-        yield from _before_install(view, [(str(step), place) for step, place in comps], places)
+        yield from reads(view, comps, places)
+        yield from _before_install(view, comps, places)
     yield from _changes_known([pair for pairs in by_view.values() for pair in pairs])
 
 
-def _places(
-    graph: ChangedGraph, strategy: Strategy | VersionedStrategy
-) -> tuple[dict[Comp | CompAt | Inst, int], list[Violation]]:
-    places: dict[Comp | CompAt | Inst, int] = {}
+def _tables_as_they_are(view: Changed, comps: Comps[Comp], places: Places) -> Iterator[Violation]:
+    for k, (step, place) in enumerate(comps):
+        for name in sorted(step.changed):
+            if places.get(Inst(name), place) < place:
+                yield Violation("C3", view.name, f"{step} comes after {Inst(name)}")
+        for earlier, _ in comps[:k]:
+            for name in sorted(earlier.changed):
+                if places.get(Inst(name), place) >= place:
+                    yield Violation("C4", view.name, f"{step} comes after {earlier} but not after {Inst(name)}")
+
+
+def _tables_by_version(view: Changed, comps: Comps[CompAt], places: Places) -> Iterator[Violation]:
+    before: frozenset[str] = frozenset()
+    for step, place in sorted(comps, key=lambda comp: len(comp[0].new)):
+        for name in sorted(step.new):
+            if places.get(Inst(name), place) >= place:
+                yield Violation("versions", view.name, f"{step} reads {name} as new before {Inst(name)}")
+        if step.new != before or step.changed & before:
+            yield Violation("versions", view.name, f"{step} does not follow on {{{','.join(sorted(before))}}}")
+        before |= step.changed
+
+
+def _places(graph: ChangedGraph, strategy: Strategy | VersionedStrategy) -> tuple[Places, list[Violation]]:
+    places: Places = {}
     found = []
     for place, step in enumerate(strategy):
         if step.view not in graph.by_name:
@@ -86,9 +95,7 @@ def _places(
     return places, found
 
 
-def _complete(
-    view: Changed, parts: list[frozenset[str]], places: dict[Comp | CompAt | Inst, int]
-) -> Iterator[Violation]:
+def _complete(view: Changed, parts: list[frozenset[str]], places: Places) -> Iterator[Violation]:
     for name in view.inputs:
         if not any(name in part for part in parts):
             yield Violation("C1", view.name, f"the change of {name} is not propagated")
@@ -96,23 +103,10 @@ def _complete(
         yield Violation("C2", view.name, "its change is not installed")
 
 
-def _one_after_the_other(
-    view: Changed, comps: list[tuple[Comp, int]], places: dict[Comp | CompAt | Inst, int]
-) -> Iterator[Violation]:
-    for k, (later, place) in enumerate(comps):
-        for earlier, _ in comps[:k]:
-            for name in sorted(earlier.changed):
-                if places.get(Inst(name), place) >= place:
-                    yield Violation("C4", view.name, f"{later} comes after {earlier} but not after {Inst(name)}")
-
-
-def _before_install(
-    view: Changed, comps: list[tuple[str, int]], places: dict[Comp | CompAt | Inst, int]
-) -> Iterator[Violation]:
-    installed = places.get(Inst(view.name))
-    for text, place in comps:
-        if installed is not None and place > installed:
-            yield Violation("C5", view.name, f"{text} comes after {Inst(view.name)}")
+def _before_install(view: Changed, comps: Sequence[tuple[Comp | CompAt, int]], places: Places) -> Iterator[Violation]:
+    for step, place in comps:
+        if places.get(Inst(view.name), place) < place:
+            yield Violation("C5", view.name, f"{step} comes after {Inst(view.name)}")
 
 
 def _changes_known(comps: Sequence[tuple[Comp | CompAt, int]]) -> Iterator[Violation]:

@@ -2,18 +2,20 @@
 
 A view that is left out keeps its old version, and so do all that read it. The program: keep(v) ≤ keep(u) for every
 input u of v, the work of what is kept at most workers × window, and no kept view whose own chain of steps is longer
-than the window; the least harm left out. On one worker that is exact. On several it is a relaxation, whose solution
-counts if its schedule fits; its objective is a proved bound in any case.
+than the window; the least harm left out. On one worker that is all. On several it is a relaxation: a set that cannot be
+scheduled is refused, with all that contain it, and the next one is tried. While every refusal is proved, by a search
+over all schedules, the objective stays a bound; so the answer is the best there is whenever `gap` is 0.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from viewkeeper.errors import GraphError
-from viewkeeper.planner.strategy.graph import ChangedGraph
+from viewkeeper.planner.strategy.fit import within
+from viewkeeper.planner.strategy.graph import Changed, ChangedGraph
 from viewkeeper.planner.strategy.schedule import Schedule, dependencies, schedule
 from viewkeeper.planner.strategy.steps import Inst, VersionedStrategy
 from viewkeeper.planner.strategy.versions import with_versions
@@ -51,15 +53,23 @@ def leave_out(
     shortage = _Shortage(graph, window, harm, workers, metric or Metric())
     bound = -math.inf
     refused: list[set[str]] = []
+    proved = True
     for _ in range(_ROUNDS):
         kept, least = shortage.relaxed(refused, seconds)
-        bound = least if not refused else bound
+        bound = max(bound, least) if proved else bound
         if kept is None:
             break
         reduced = shortage.reduced(kept, bound)
         if reduced.schedule.makespan <= window * _SLACK:
             return reduced
-        refused.append(kept)
+        match within(ChangedGraph(shortage.views(kept)), reduced.strategy, workers, window * _SLACK, metric):
+            case "impossible":
+                refused.append(kept)
+            case "unknown":
+                refused.append(kept)
+                proved = False
+            case shorter:
+                return replace(reduced, schedule=shorter)
     return shortage.by_hand(bound)
 
 
@@ -109,8 +119,11 @@ class _Shortage:
         found = {name for name, x in keep.items() if solution.values[x] > 0.5}
         return found, everything + solution.bound
 
+    def views(self, kept: set[str]) -> tuple[Changed, ...]:
+        return tuple(view for view in self.graph.views if view.name in kept)
+
     def reduced(self, kept: set[str], bound: float) -> Reduced:
-        views = tuple(view for view in self.graph.views if view.name in kept)
+        views = self.views(kept)
         strategy = with_versions(ChangedGraph(views))
         harm = sum(self.harm[view.name] for view in self.graph.views if view.name not in kept)
         bound = min(max(bound, 0.0), harm)
