@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from shop import CUSTOMERS, LINES, ON_CUSTOMER, ON_ORDER, ORDERS, equal, scan
 
 from viewkeeper.algebra.clock import CLOCK
 from viewkeeper.algebra.display import show
@@ -50,17 +51,6 @@ Case = tuple[Relation, History]
 KINDS: tuple[JoinKind, ...] = ("inner", "left", "semi", "anti", "full")
 
 
-def scan(table: str, prefix: str = "") -> Scan:
-    short = prefix or table[0]
-    return Scan(table, tuple(ScanColumn(c, f"{short}_{c}", t) for c, t in SCHEMAS[table]))
-
-
-def equal(a: str, b: str) -> Scalar:
-    return call("=", Column(a), Column(b))
-
-
-LINES, ORDERS, CUSTOMERS = scan("lines"), scan("orders"), scan("customers")
-ON_ORDER, ON_CUSTOMER = equal("l_ord", "o_id"), equal("c_id", "o_cust")
 LARGE = call(">", Column("o_cust"), ONE)
 AGES, OLD = (call("<", Column(c), Clock("CURRENT_DATE")) for c in ("l_qty", "o_cust"))
 

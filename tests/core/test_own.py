@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from shop import CUSTOMERS, LINES, ON_CUSTOMER, ON_ORDER, ORDERS, equal, scan
 
 from viewkeeper.algebra.display import show
 from viewkeeper.algebra.keys import Declared
@@ -49,19 +50,6 @@ pytestmark = pytest.mark.core
 Case = tuple[Relation, History]
 KEYS = Declared(references.DECLARED.keys)
 OUTER = Shape(joins=("left", "full", "full"), aggregates=False, windows=False)
-
-
-def scan(table: str, prefix: str = "") -> Scan:
-    short = prefix or table[0]
-    return Scan(table, tuple(ScanColumn(c, f"{short}_{c}", t) for c, t in references.SCHEMAS[table]))
-
-
-def equal(a: str, b: str) -> Scalar:
-    return call("=", Column(a), Column(b))
-
-
-LINES, ORDERS, CUSTOMERS = scan("lines"), scan("orders"), scan("customers")
-ON_ORDER, ON_CUSTOMER = equal("l_ord", "o_id"), equal("c_id", "o_cust")
 
 
 def refreshed(step: Maintenance, rows: Bag, content: Relation, tables: Tables) -> Bag | None:
