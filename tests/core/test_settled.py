@@ -108,8 +108,51 @@ def _windows(rel: object) -> list[Window]:
     return found
 
 
-def test_a_frame_by_distance_is_left_alone() -> None:
-    rel = window("SUM", "RANGE BETWEEN 3 PRECEDING AND CURRENT ROW")
+@given(
+    rows=ROWS,
+    order=st.randoms(),
+    function=st.sampled_from(["SUM", "AVG", "FIRST_VALUE", "LAST_VALUE"]),
+    edges=st.sampled_from(
+        [("1 PRECEDING", "CURRENT ROW"), ("UNBOUNDED PRECEDING", "1 FOLLOWING"), ("1 FOLLOWING", "2 FOLLOWING")]
+    ),
+    descending=st.booleans(),
+)
+def test_frames_by_distance_do_not_depend_on_the_order_of_rows(
+    rows: list[tuple[object, ...]], order: object, function: str, edges: tuple[str, str], descending: bool
+) -> None:
+    frame = f"RANGE BETWEEN {edges[0]} AND {edges[1]}"
+    by = (Ordering("g", descending),)
+    given_ = Window(R, ("f",), by, (WindowColumn("w", function, (Column("x"),), "double", frame),))
+    rel = without_ties(given_)
+    assert names(rel) == names(given_) and all(is_settled(c) for w in _windows(rel) for c in w.columns)
+    mixed = list(rows)
+    order.shuffle(mixed)  # type: ignore[attr-defined]
+    first, second = (evaluate(rel, {"r": TableStates(names(R), Counter(), Counter(some))}) for some in (rows, mixed))
+    assert first == second
+
+
+@given(
+    rows=st.lists(
+        st.tuples(st.sampled_from([1, 2, 3, 5, None]), st.sampled_from([1.0, 2.0, 0.5, None]), st.booleans())
+    ),
+    function=st.sampled_from(["SUM", "AVG"]),
+    where=st.sampled_from([None, Column("f")]),
+    frame=st.sampled_from(
+        ["2 PRECEDING AND CURRENT ROW", "1 PRECEDING AND 1 FOLLOWING", "1 FOLLOWING AND 3 FOLLOWING"]
+    ),
+)
+def test_sums_by_distance_are_those_of_the_frame(
+    rows: list[tuple[object, ...]], function: str, where: Column | None, frame: str
+) -> None:
+    """Of numbers whose sums are exact in any order."""
+    column = WindowColumn("w", function, (Column("x"),), "double", f"RANGE BETWEEN {frame}", where=where)
+    rel = Window(R, (), (Ordering("g"),), (column,))
+    tables = {"r": TableStates(names(R), Counter(), Counter(rows))}
+    assert evaluate(without_ties(rel), tables) == evaluate(rel, tables)
+
+
+def test_another_function_over_a_frame_by_distance_is_left_alone() -> None:
+    rel = window("STDDEV", "RANGE BETWEEN 3 PRECEDING AND CURRENT ROW")
     assert without_ties(rel) == rel and not is_settled(rel.columns[0])
 
 
