@@ -10,9 +10,9 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
-from viewkeeper.algebra.relations import Field, Measure, Pivot, Project, Relation, Unpivot
+from viewkeeper.algebra.relations import Field, Item, Pivot, Project, Relation, Unpivot
 from viewkeeper.algebra.types import UNKNOWN
-from viewkeeper.sql.expressions import NOT_YET, Scope, refuse, to_scalar
+from viewkeeper.sql.expressions import NOT_YET, Scope, aggregate_calls, refuse, to_scalar
 from viewkeeper.sql.groups import Computed
 from viewkeeper.sql.parse import generate, unaliased
 
@@ -89,16 +89,6 @@ def _members(tree: exp.Expr) -> list[exp.Expr]:
     return list(inner.expressions) if isinstance(inner, exp.Tuple) else [inner]
 
 
-def _measure(tree: exp.Expr, below: Computed) -> Measure:
-    measure = below.measure(tree)
-    if measure.function in _ANY_ROW:
-        raise refuse(tree, f"{measure.function}() in PIVOT", "which row it takes depends on how Spark computes it")
-    return measure
-
-
-_ANY_ROW = frozenset("any_value first first_value last last_value".split())
-
-
 def pivot_of(tree: exp.Select) -> exp.Pivot | None:
     """The PIVOT or UNPIVOT that the SELECT stands for."""
     return next((e.this for e in tree.expressions if isinstance(e.this, exp.Pivot)), None)
@@ -126,5 +116,8 @@ def bind_pivot(
         return Unpivot(rows, keys, taken, names, fields, bool(pivot.args.get("include_nulls"))), labels
     columns = computed(_members(field.this))
     values = tuple(tuple(to_scalar(cell, Scope()) for cell in _members(value)) for value in field.expressions)
-    measures = tuple(_measure(unaliased(call), below) for call in pivot.expressions)
-    return Pivot(Project(relation, tuple(below.items)), keys, columns, values, measures, outputs), labels
+    measures = {generate(c): below.measure(c) for e in pivot.expressions for c in aggregate_calls(unaliased(e))}
+    named = {text: m.name for text, m in measures.items()}
+    results = tuple(Item(fresh("__vk_result"), to_scalar(e, Scope(), named), UNKNOWN) for e in pivot.expressions)
+    rows = Project(relation, tuple(below.items))
+    return Pivot(rows, keys, columns, values, tuple(measures.values()), results, outputs), labels
