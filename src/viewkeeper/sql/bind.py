@@ -36,9 +36,10 @@ from viewkeeper.algebra.scalars import TRUE, Clock, Column, Scalar, substitute
 from viewkeeper.algebra.sessions import has_sessions, without_sessions
 from viewkeeper.algebra.sets import as_groups
 from viewkeeper.algebra.subqueries import as_joins
+from viewkeeper.algebra.times import with_plain_times
 from viewkeeper.algebra.types import UNKNOWN
 from viewkeeper.errors import InternalError, Position
-from viewkeeper.sql.catalog import Catalog, DeltaTable, KeptView, Source, Unmaintainable
+from viewkeeper.sql.catalog import Catalog, DeltaTable, Generated, KeptView, Named, Unmaintainable
 from viewkeeper.sql.expressions import (
     NOT_YET,
     Refusal,
@@ -77,7 +78,7 @@ def bind(tree: exp.Query, catalog: Catalog, output: tuple[str, ...]) -> Bound | 
         renamed = zip(output, relation.schema, strict=True)
         shown = Project(relation, tuple(Item(n, Column(f.name), f.type) for n, f in renamed))
         as_read = collapse(prune(shown))
-        lowered = in_filters(collapse(prune(as_groups(as_joins(as_read)))))
+        lowered = in_filters(collapse(prune(with_plain_times(as_groups(as_joins(as_read))))))
         if (clock := misplaced(lowered)) is not None:
             raise _clock_elsewhere(tree, clock)
         if sessions and has_sessions(without_sessions(lowered)):
@@ -119,7 +120,7 @@ Withs = Mapping[str, _With]
 
 @dataclass
 class _Binder:
-    sources: Mapping[str, Source]
+    sources: Mapping[str, Named]
     taken: set[str] = field(default_factory=set)
     stands: dict[str, Position] = field(default_factory=dict)  # where the subquery stands that makes a column
 
@@ -343,6 +344,9 @@ class _Binder:
                 return _Rows(Scan(name, tuple(ScanColumn(c, self.fresh(c), t) for c, t in columns)), labels)
             case KeptView(_, public):
                 return _Rows(self.with_own_names(public), labels)
+            case Generated(generator, columns):
+                fields = tuple(Field(self.fresh(c), t) for c, t in columns)
+                return _Rows(Generate(Values((), ((),)), generator, fields), labels)
             case Unmaintainable():
                 raise refuse(tree, source.name, source.why)
             case _:
