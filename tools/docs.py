@@ -140,7 +140,7 @@ def reading(query: str, output: tuple[str, ...]) -> Relation | Reason:
     if not isinstance(bound, Bound):
         return bound
     relation = without_ties(without_pivots(typed(bound.relation)))
-    return why_not_maintainable(stored_form(relation, "__vk_v")) or relation
+    return why_not_maintainable(stored_form(relation, "__vk_v"), bound.places) or relation
 
 
 def typed(rel: Relation) -> Relation:

@@ -500,3 +500,22 @@ def test_says_what_it_cannot_read(sql: str, expected: tuple[str, str | None]) ->
         assert reason.position is not None
         line = sql.splitlines()[reason.position.line - 1]
         assert line[reason.position.column - 1 :].startswith(there), str(reason)
+
+
+@pytest.mark.parametrize(
+    ("sql", "name", "there"),
+    [
+        ("SELECT a,\n lag(b) OVER (PARTITION BY a ORDER BY b) AS y FROM r", "__vk_w", "lag(b)"),
+        ("SELECT a, n AS y FROM\n (SELECT a, sum(DISTINCT b) AS n FROM r GROUP BY a)", "sum", "sum(D"),
+        ("SELECT 1 AS x, count(*) AS y FROM r\n GROUP BY upper(s)", "__vk_upper", "upper(s)"),
+        ("SELECT s, count(*) AS y FROM r\n GROUP BY s", "s", "s"),
+        ("SELECT DISTINCT a,\n s AS y FROM r", "y", "s AS y"),
+    ],
+    ids=["window", "measure", "computed key", "key", "column of the view"],
+)
+def test_places_in_the_text(sql: str, name: str, there: str) -> None:
+    """Where something stands that may be refused once its type is known."""
+    result = bind(parse_query(sql), FakeCatalog(), ("x", "y"))
+    assert isinstance(result, Bound), str(result)
+    found = result.places[name]
+    assert sql.splitlines()[found.line - 1][found.column - 1 :].startswith(there), found

@@ -26,7 +26,9 @@ from viewkeeper.algebra.relations import (
 )
 from viewkeeper.algebra.scalars import Cast, Column, Literal
 from viewkeeper.algebra.settled import in_order, settled, why_not_settled
+from viewkeeper.changes.stored import stored_form, why_not_maintainable
 from viewkeeper.changes.weights import net, weighted
+from viewkeeper.errors import Position
 from viewkeeper.sql.unparse import render, unparse
 from viewkeeper.testing.bags import TableStates, evaluate
 
@@ -154,6 +156,17 @@ def test_sums_by_distance_are_those_of_the_frame(
 def test_another_function_over_a_frame_by_distance_is_left_alone() -> None:
     rel = window("STDDEV", "RANGE BETWEEN 3 PRECEDING AND CURRENT ROW")
     assert without_ties(rel) == rel and not is_settled(rel.columns[0])
+
+
+def test_a_refusal_says_where() -> None:
+    place = Position(3, 14)
+    over = window("STDDEV", "RANGE BETWEEN 3 PRECEDING AND CURRENT ROW")
+    listed = Aggregate(R, ("g",), (Measure("s", "sum", ("x",), "double", distinct=True),))
+    most = Aggregate(listed, (), (Measure("most", "max", ("s",), "double"),))
+    by_map = Aggregate(Scan("r", (ScanColumn("m", "m", "map<string,int>"),)), ("m",), ())
+    for rel, name, construct in ((over, "w", "stddev() OVER"), (most, "s", "sum() inside"), (by_map, "m", "column m")):
+        reason = why_not_maintainable(stored_form(rel, "backing"), {name: place})
+        assert reason is not None and reason.construct.startswith(construct) and reason.position == place
 
 
 @pytest.mark.parametrize(
