@@ -209,6 +209,7 @@ READ = {
     # Unions
     "union all": "SELECT a FROM r UNION ALL SELECT a FROM t",
     "union": "SELECT a FROM r UNION SELECT a FROM t",
+    "union of unions": "SELECT a FROM r UNION SELECT a FROM t UNION (SELECT b FROM r UNION SELECT `Order` FROM u)",
     "union all of unions": "SELECT a FROM r UNION SELECT a FROM t UNION ALL SELECT `Order` FROM u",
     "union of union alls": "SELECT a FROM r UNION ALL SELECT a FROM t UNION SELECT `Order` FROM u",
     "bracketed union": "SELECT a FROM r UNION ALL (SELECT a FROM t UNION SELECT `Order` FROM u)",

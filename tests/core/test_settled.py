@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 
 import pytest
@@ -73,6 +74,11 @@ def test_how_settled_measures_are_written() -> None:
     assert "MIN(`r`.`x`)" in unparse(grouped(Measure("l", "first", ("x",), "double")))
     plain = Measure("n", "count", ("x",), "bigint")
     assert in_order(grouped(plain)) == Aggregate(R, ("g",), (plain,))
+
+
+def test_a_constant_argument_stays_one_beside_a_sum_over_a_window() -> None:
+    text = unparse(grouped(Measure("m", "mode", ("x",), "double"), Measure("s", "sum", ("x",), "double")))
+    assert re.search(r"MODE\(`\w+`\.`x`, TRUE\)", text) and "OVER (" in text
 
 
 def test_what_cannot_be_settled_says_why() -> None:

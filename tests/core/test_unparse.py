@@ -222,3 +222,10 @@ def test_numbers_are_a_table_of_their_own() -> None:
     given = Values((Field("x", "int"),), ((Literal("1"),),))
     text = unparse(Generate(given, call("RANGE", Literal("3")), (Field("id", "bigint"),)))
     assert "VALUES (1) AS `given`(`x`)\nCROSS JOIN RANGE(3) AS `range`(`n`)" in text
+
+
+def test_variants_are_taken_apart_after_lateral() -> None:
+    rows = Scan("t", (ScanColumn("v", "v", "variant"),))
+    fields = tuple(Field(name, type_) for name, type_ in (("pos", "int"), ("key", "string"), ("value", "variant")))
+    text = unparse(Generate(rows, Verbatim(("VARIANT_EXPLODE(", ")"), (Column("v"),)), fields))
+    assert "FROM t AS `t`\nCROSS JOIN LATERAL VARIANT_EXPLODE(`t`.`v`) AS `made`(`pos`, `key`, `value`)" in text

@@ -164,8 +164,9 @@ class _Binder:
         match tree:
             case exp.Union():
                 outputs = [self.fresh(label) for label in labels]
-                both = Union((_renamed(left.relation, outputs), _renamed(right.relation, outputs)))
-                return _distinct(_Rows(both, labels)) if distinct else _Rows(both, labels)
+                branches = (*_branches(left.relation, distinct), *_branches(right.relation, distinct))
+                all_rows = _Rows(Union(tuple(_renamed(b, outputs) for b in branches)), labels)
+                return _distinct(all_rows) if distinct else all_rows
             case exp.Except():
                 return _Rows(SetOperation(left.relation, right.relation, "except", not distinct), labels)
             case exp.Intersect():
@@ -408,6 +409,15 @@ def _with_clause(tree: exp.Query, outer: Withs) -> Withs:
 def _distinct(rows: _Rows) -> _Rows:
     """DISTINCT is grouping by every column, with nothing to measure."""
     return _Rows(Aggregate(rows.relation, names(rows.relation), ()), rows.labels)
+
+
+def _branches(rel: Relation, distinct: bool) -> tuple[Relation, ...]:
+    """A UNION inside of a UNION adds its branches to it; Spark takes them together, too."""
+    match rel:
+        case Aggregate(Union(inputs) as union, group_by, ()) if distinct and group_by == names(union):
+            return inputs
+        case _:
+            return (rel,)
 
 
 def _renamed(rel: Relation, outputs: list[str]) -> Relation:

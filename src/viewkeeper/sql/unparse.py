@@ -293,7 +293,10 @@ class _Writer:
         alias = self.alias("made")
         made = ", ".join(quote(f.name) for f in rel.fields)
         outer = "OUTER " if rel.outer else ""
-        view = f"LATERAL VIEW {outer}{self.render(rel.generator, below.columns)} {alias} AS {made}"
+        text = self.render(rel.generator, below.columns)
+        view = f"LATERAL VIEW {outer}{text} {alias} AS {made}"
+        if text.startswith("VARIANT_EXPLODE"):  # to Spark, only a table
+            view = f"CROSS JOIN LATERAL {text} AS {alias}({made})"
         columns = {**below.columns, **{f.name: f"{alias}.{quote(f.name)}" for f in rel.fields}}
         return replace(below, source=f"{below.source}\n{view}", columns=columns, lateral=True)
 
@@ -487,6 +490,8 @@ def render_measure(measure: Measure, columns: Mapping[str, str]) -> str:
 
 def _constants(rel: Relation) -> dict[str, str]:
     """The texts of the columns that are the same in all rows."""
+    if isinstance(rel, Window):  # which a settled measure puts in between
+        return _constants(rel.input)
     items = rel.items if isinstance(rel, Project) else ()
     return {i.name: render(i.value, {}) for i in items if not columns_of(i.value) and not subqueries(i.value)}
 
