@@ -23,7 +23,7 @@ from viewkeeper.changes.stored import stored_form
 from viewkeeper.changes.weights import before
 from viewkeeper.errors import SqlError
 from viewkeeper.sql.bind import Bound, bind
-from viewkeeper.sql.names import table_uses
+from viewkeeper.sql.names import table_mentions, table_uses
 from viewkeeper.sql.parse import parse_query
 from viewkeeper.sql.unparse import unparse
 from viewkeeper.testing.bags import Bag, TableStates, evaluate, plus, signed
@@ -424,6 +424,8 @@ def test_mentions_of_tables() -> None:
         for use in uses
     ]
     assert sorted(found) == [("r", "main.r", False, "r"), ("r", "r", False, "r"), ("t", "`t`", True, "t")]
+    (sampled,) = table_mentions(parse_query("SELECT a FROM r TABLESAMPLE (10 PERCENT)"))
+    assert sampled.aliased, "an alias could only come behind it"
 
 
 def test_unknown_table() -> None:

@@ -77,8 +77,15 @@ def test_how_settled_measures_are_written() -> None:
 
 
 def test_a_constant_argument_stays_one_beside_a_sum_over_a_window() -> None:
-    text = unparse(grouped(Measure("m", "mode", ("x",), "double"), Measure("s", "sum", ("x",), "double")))
+    listed = Project(R, (*pass_through(R.schema), Item("by", Literal("'-'"), "string")))
+    measures = (
+        Measure("m", "mode", ("x",), "double"),
+        Measure("s", "sum", ("x",), "double"),
+        Measure("l", "string_agg", ("g", "by"), "string"),
+    )
+    text = unparse(settled(Aggregate(listed, ("g",), measures)))
     assert re.search(r"MODE\(`\w+`\.`x`, TRUE\)", text) and "OVER (" in text
+    assert re.search(r"STRING_AGG\(`\w+`\.`g`, '-'\)", text)
 
 
 def test_what_cannot_be_settled_says_why() -> None:
@@ -169,8 +176,13 @@ def test_a_refusal_says_where() -> None:
     over = window("STDDEV", "RANGE BETWEEN 3 PRECEDING AND CURRENT ROW")
     listed = Aggregate(R, ("g",), (Measure("s", "sum", ("x",), "double", distinct=True),))
     most = Aggregate(listed, (), (Measure("most", "max", ("s",), "double"),))
-    by_map = Aggregate(Scan("r", (ScanColumn("m", "m", "map<string,int>"),)), ("m",), ())
-    for rel, name, construct in ((over, "w", "stddev() OVER"), (most, "s", "sum() inside"), (by_map, "m", "column m")):
+    by_map = Aggregate(Scan("r", (ScanColumn("m", "__vk_m", "map<string,int>"),)), ("__vk_m",), ())
+    hidden = Project(by_map, (Item("x", Literal("1"), "int"),))
+    for rel, name, construct in (
+        (over, "w", "stddev() OVER"),
+        (most, "s", "sum() inside"),
+        (hidden, "__vk_m", "column m of type map"),
+    ):
         reason = why_not_maintainable(stored_form(rel, "backing"), {name: place})
         assert reason is not None and reason.construct.startswith(construct) and reason.position == place
 

@@ -134,7 +134,7 @@ MORE = {
                 regr_r2(id, price) AS e, regr_slope(id, price) AS f, regr_sxx(id, price) AS g, regr_sxy(id, price) AS h, regr_syy(id, price) AS i
                 FROM o GROUP BY 1""",
     "guesses": """SELECT k, approx_count_distinct(tag) AS a, approx_percentile(id, 0.5) AS b, percentile_approx(price, array(0.1, 0.9)) AS c,
-                  histogram_numeric(k, 3) AS d, mode(k) AS e, string_agg(k, '-') AS f, sort_array(array_agg(id)) AS g, last(k) AS h,
+                  size(histogram_numeric(k, 3)) > 0 AS d, mode(k) AS e, string_agg(k, '-') AS f, sort_array(array_agg(id)) AS g, last(k) AS h,
                   first_value(k) AS i, last_value(k) AS j FROM o GROUP BY k""",
     "united": "SELECT k, tag FROM o UNION SELECT k, tag FROM o WHERE price > 2 UNION SELECT k, name FROM c",
     "cte_twice": """WITH q AS (SELECT k, count(*) AS n FROM o GROUP BY k), o AS (SELECT k FROM q WHERE n > 1)
@@ -242,7 +242,7 @@ def test_every_function_and_type(
     ("query", "reason"),
     [
         ("SELECT id FROM o\n LIMIT 3", "LIMIT without ORDER BY at line 2, column 8"),
-        ("SELECT id FROM o\n TABLESAMPLE (50 PERCENT)", "TABLESAMPLE at line 1"),
+        ("SELECT id FROM o\n TABLESAMPLE (50 PERCENT)", "TABLESAMPLE at line 1, column 16"),
         ("SELECT id,\n rand() AS r FROM o", "rand() at line 2, column 2"),
         ("WITH RECURSIVE r AS (SELECT 1 AS x UNION ALL SELECT x + 1 FROM r WHERE x < 5) SELECT x FROM r JOIN o ON o.k = x", "WITH RECURSIVE at line 1"),
         ("SELECT id,\n stddev(price) OVER (PARTITION BY k ORDER BY id RANGE BETWEEN 2 PRECEDING AND CURRENT ROW) AS s FROM o", "stddev() OVER (… RANGE BETWEEN 2 PRECEDING AND CURRENT ROW) at line 2, column 2"),

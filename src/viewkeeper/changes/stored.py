@@ -54,6 +54,7 @@ COUNT = "__vk_count"
 WHOLE = "__vk_whole"
 _RESERVE = 100  # at least so many more rows than a LIMIT asks for
 WIDE_INTEGER = "decimal(19,0)"  # as which an average adds up integers
+_HIDDEN = "__vk_h_"  # begins the name of a column that is kept but not shown
 _COUNT_DIGITS = 13  # a group of ten million million rows is past anything
 
 Merge = OneOf["add", "least", "greatest", "fresh", "drift"]
@@ -210,7 +211,9 @@ def _why_not_keys(rel: Relation, keys: tuple[str, ...], places: Places) -> Reaso
 
 
 def _of_column(field: Field, why: str, places: Places) -> Reason:
-    return Reason(f"column {field.name} of type {field.type}", why, places.get(field.name))
+    base = field.name.removeprefix(_HIDDEN)
+    place = next((places[n] for n in (field.name, base, f"__vk_{base}") if n in places), None)
+    return Reason(f"column {base} of type {field.type}", why, place)
 
 
 def _why_not_measured(rel: Aggregate, places: Places) -> Reason | None:
@@ -273,7 +276,7 @@ def _shown_names(core: Relation, above: list[Above]) -> dict[str, str]:
         if isinstance(operator, Project):
             renamed = {i.value.name: i.name for i in reversed(operator.items) if isinstance(i.value, Column)}
             current = {n: renamed[c] for n, c in current.items() if c in renamed}
-    hidden = {n: f"__vk_h_{n.removeprefix('__vk_')}" for n in names(core)}
+    hidden = {n: f"{_HIDDEN}{n.removeprefix('__vk_')}" for n in names(core)}
     shown = tuple(current.get(n, hidden[n]) for n in names(core))
     return dict(zip(names(core), storable_names(shown), strict=True))
 

@@ -106,7 +106,7 @@ def define(statement: CreateView, expanded: Expanded, session: SparkSession, reg
         has_star=_has_star(query),
         policy=statement.policy,
         sources=_sources(query, session, catalog, registry),
-        definition=definition,
+        definition=definition if reason is None else None,  # a recompute needs no columns beside its own
         reason=_moved(reason, statement.query_start, expanded),
         settings={key: session.conf.get(key) or "" for key in MEANING},
         namespace=(session.catalog.currentCatalog(), session.catalog.currentDatabase()),

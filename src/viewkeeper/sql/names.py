@@ -22,7 +22,7 @@ _PLACEHOLDER = "__vk_source_"
 
 @dataclass(frozen=True)
 class TableMention:
-    """A table's name in the text: its parts, where it stands, and whether it has an alias."""
+    """A table's name in the text: its parts, where it stands, and whether it has an alias or can get none there."""
 
     parts: tuple[str, ...]
     start: int
@@ -46,7 +46,8 @@ def table_mentions(tree: exp.Query) -> tuple[TableMention, ...]:
         if not all(isinstance(p, exp.Identifier) and "start" in p.meta for p in parts):
             raise refuse(table, "this table reference", "only tables and views named directly can be followed")
         start, end = parts[0].meta["start"], parts[-1].meta["end"] + 1
-        found.append(TableMention(tuple(p.name for p in parts), start, end, bool(table.alias)))
+        aliased = bool(table.alias or table.args.get("sample"))  # TABLESAMPLE comes before an alias
+        found.append(TableMention(tuple(p.name for p in parts), start, end, aliased))
     return tuple(found)
 
 

@@ -490,10 +490,16 @@ def render_measure(measure: Measure, columns: Mapping[str, str]) -> str:
 
 def _constants(rel: Relation) -> dict[str, str]:
     """The texts of the columns that are the same in all rows."""
-    if isinstance(rel, Window):  # which a settled measure puts in between
-        return _constants(rel.input)
-    items = rel.items if isinstance(rel, Project) else ()
-    return {i.name: render(i.value, {}) for i in items if not columns_of(i.value) and not subqueries(i.value)}
+    match rel:
+        case Window(input):  # a settled measure puts one in between
+            return _constants(input)
+        case Project(input, items):
+            below = _constants(input)
+            own = {i.name: render(i.value, {}) for i in items if not columns_of(i.value) and not subqueries(i.value)}
+            kept = ((i.name, i.value.name) for i in items if isinstance(i.value, Column) and i.value.name in below)
+            return {**own, **{name: below[known] for name, known in kept}}
+        case _:
+            return {}
 
 
 def _tuple(texts: Sequence[str]) -> str:
