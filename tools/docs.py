@@ -50,6 +50,7 @@ from viewkeeper.algebra.relations import (
     Union,
     Unpivot,
     Values,
+    WindowColumn,
     inputs,
     with_inputs,
 )
@@ -140,7 +141,7 @@ def reading(query: str, output: tuple[str, ...]) -> Relation | Reason:
     if not isinstance(bound, Bound):
         return bound
     relation = without_ties(without_pivots(typed(bound.relation)))
-    return why_not_maintainable(stored_form(relation, "__vk_v")) or relation
+    return why_not_maintainable(stored_form(relation, "__vk_v"), bound.places) or relation
 
 
 def typed(rel: Relation) -> Relation:
@@ -151,8 +152,10 @@ def typed(rel: Relation) -> Relation:
             known = {f.name: f.type for f in below.schema}
             return Project(below, tuple(Item(i.name, i.value, _type_of(i.value, known)) for i in items))
         case Windowed(input, partition_by, order_by, columns):
-            shown = tuple(replace(c, type="decimal(20,2)") for c in columns)
-            return Windowed(typed(input), partition_by, order_by, shown)
+            below = typed(input)
+            known = {f.name: f.type for f in below.schema}
+            shown = tuple(replace(c, type=_over(c, known)) for c in columns)
+            return Windowed(below, partition_by, order_by, shown)
         case Generate(input, generator, fields, outer):
             return Generate(typed(input), generator, tuple(Field(f.name, "string") for f in fields), outer)
         case Filtered() | Joined() | Union() | Top():
@@ -166,7 +169,10 @@ def typed(rel: Relation) -> Relation:
         case Pivot(input, measures=measures):
             below = typed(input)
             known = {f.name: f.type for f in below.schema}
-            return replace(rel, input=below, measures=tuple(_typed_measure(m, known) for m in measures))
+            measured = tuple(_typed_measure(m, known) for m in measures)
+            by_name = {m.name: m.type for m in measured}
+            results = tuple(Item(r.name, r.value, _type_of(r.value, by_name)) for r in rel.results)
+            return replace(rel, input=below, measures=measured, results=results)
         case Unpivot(input, _, taken, _, fields):
             below = typed(input)
             known = {f.name: f.type for f in below.schema}
@@ -184,6 +190,10 @@ def _type_of(value: Scalar, known: Mapping[str, str]) -> str:
             return type_.lower()
         case _:
             return types.UNKNOWN
+
+
+def _over(column: WindowColumn, known: Mapping[str, str]) -> str:
+    return "double" if any(_type_of(a, known) in types.FLOATING for a in column.args) else "decimal(20,2)"
 
 
 def _typed_measure(measure: Measure, known: Mapping[str, str]) -> Measure:
@@ -246,6 +256,12 @@ CONSTRUCTS = (
         "SELECT * FROM VALUES (1), (2) AS v(x) UNION ALL SELECT 3",
         f"{OPERATORS}/values.md",
         "never change",
+    ),
+    Construct(
+        "`range()`, generators over constants, in `FROM`",
+        "SELECT d.id FROM range(7) AS d LEFT JOIN sales ON sales.id = d.id JOIN explode(array(1, 2)) AS e(x)",
+        f"{OPERATORS}/generate.md",
+        "never change; joins with them as with any table",
     ),
     Construct("`WHERE`", "SELECT id FROM sales WHERE price > 10", f"{OPERATORS}/filter.md", "changed rows, filtered"),
     Construct(
@@ -337,6 +353,13 @@ CONSTRUCTS = (
         3,
     ),
     Construct(
+        "`sum`, `avg` of `float`, `double`, `first_value` … over `RANGE` with an offset",
+        "SELECT sum(weight) OVER (PARTITION BY store ORDER BY day RANGE BETWEEN INTERVAL 7 DAYS PRECEDING AND"
+        " CURRENT ROW) FROM sales",
+        f"{OPERATORS}/window.md",
+        "touched partitions, before and after, equal rows put together first",
+    ),
+    Construct(
         "`ORDER BY … LIMIT … OFFSET …`",
         "SELECT id FROM sales ORDER BY price DESC LIMIT 10",
         f"{OPERATORS}/top.md",
@@ -349,10 +372,11 @@ CONSTRUCTS = (
         "changed rows, each with all its rows",
     ),
     Construct(
-        "time windows: `window()`",
-        "SELECT count(*) FROM sales GROUP BY window(day, '1 day')",
+        "time windows: `window()`, `window_time()`",
+        "SELECT window_time(w), n FROM (SELECT window AS w, count(*) AS n FROM sales GROUP BY window(day, '1 day'))",
         f"{OPERATORS}/generate.md",
         "changed rows, each with all its windows",
+        2,
     ),
     Construct(
         "sessions: `session_window()`",
@@ -362,8 +386,8 @@ CONSTRUCTS = (
         2,
     ),
     Construct(
-        "`PIVOT`",
-        "SELECT * FROM (SELECT store, price FROM sales) PIVOT (sum(price) FOR store IN (1))",
+        "`PIVOT`, also of expressions over aggregates",
+        "SELECT * FROM (SELECT store, price FROM sales) PIVOT (sum(price) / count(price) FOR store IN (1))",
         f"{OPERATORS}/pivot.md",
         "as one aggregate, each value a condition on its rows",
     ),
@@ -473,16 +497,19 @@ CONSTRUCTS = (
     ),
     Construct("`LIMIT` without `ORDER BY`", "SELECT id FROM sales LIMIT 3", DEFINITIONS),
     Construct(
-        "`window_time()`", "SELECT window_time(w) FROM (SELECT window(day, '1 day') AS w FROM sales)", DEFINITIONS
-    ),
-    Construct(
         "`session_window()` that is not grouped by, or with a gap that is no constant",
         "SELECT session_window(day, '1 day') FROM sales",
         DEFINITIONS,
     ),
     Construct("`TABLESAMPLE`", "SELECT id FROM sales TABLESAMPLE (10 PERCENT)", DEFINITIONS),
     Construct("`VERSION AS OF`", "SELECT id FROM sales VERSION AS OF 0", DEFINITIONS),
-    Construct("table functions", "SELECT id FROM range(5)", DEFINITIONS),
+    Construct("other table functions", "SELECT pid FROM python_worker_logs()", DEFINITIONS),
+    Construct(
+        "other functions of `float` or `double`, `nth_value` and lists over `RANGE` with an offset",
+        "SELECT stddev(weight) OVER (PARTITION BY store ORDER BY id RANGE BETWEEN 7 PRECEDING AND CURRENT ROW)"
+        " FROM sales",
+        DEFINITIONS,
+    ),
     Construct(
         "`WITH RECURSIVE`",
         "WITH RECURSIVE r AS (SELECT 1 AS x UNION ALL SELECT x + 1 FROM r WHERE x < 5) SELECT x FROM r",

@@ -23,7 +23,7 @@ from viewkeeper.changes.stored import stored_form
 from viewkeeper.changes.weights import before
 from viewkeeper.errors import SqlError
 from viewkeeper.sql.bind import Bound, bind
-from viewkeeper.sql.names import table_uses
+from viewkeeper.sql.names import table_mentions, table_uses
 from viewkeeper.sql.parse import parse_query
 from viewkeeper.sql.unparse import unparse
 from viewkeeper.testing.bags import Bag, TableStates, evaluate, plus, signed
@@ -209,6 +209,7 @@ READ = {
     # Unions
     "union all": "SELECT a FROM r UNION ALL SELECT a FROM t",
     "union": "SELECT a FROM r UNION SELECT a FROM t",
+    "union of unions": "SELECT a FROM r UNION SELECT a FROM t UNION (SELECT b FROM r UNION SELECT `Order` FROM u)",
     "union all of unions": "SELECT a FROM r UNION SELECT a FROM t UNION ALL SELECT `Order` FROM u",
     "union of union alls": "SELECT a FROM r UNION ALL SELECT a FROM t UNION SELECT `Order` FROM u",
     "bracketed union": "SELECT a FROM r UNION ALL (SELECT a FROM t UNION SELECT `Order` FROM u)",
@@ -423,6 +424,8 @@ def test_mentions_of_tables() -> None:
         for use in uses
     ]
     assert sorted(found) == [("r", "main.r", False, "r"), ("r", "r", False, "r"), ("t", "`t`", True, "t")]
+    (sampled,) = table_mentions(parse_query("SELECT a FROM r TABLESAMPLE (10 PERCENT)"))
+    assert sampled.aliased, "an alias could only come behind it"
 
 
 def test_unknown_table() -> None:
@@ -466,16 +469,20 @@ REFUSED = {
         "session_window()",
         "session_window(a",
     ),
-    "SELECT window_time(w) AS t FROM (SELECT window(a, '1 day') AS w FROM r)": ("window_time()", "window_time"),
     "SELECT a FROM r UNION BY NAME SELECT a FROM t": ("UNION BY NAME", None),
     "SELECT approx_top_k(s) AS x FROM r": ("approx_top_k()", "approx_top_k"),
     "SELECT DISTINCT ON (a) a FROM r": ("DISTINCT ON", None),
     "SELECT a FROM r TABLESAMPLE (10 PERCENT)": ("TABLESAMPLE", "r TABLESAMPLE"),
     "SELECT a FROM r VERSION AS OF 3": ("VERSION AS OF", "r VERSION"),
-    "SELECT * FROM r PIVOT (first(b) FOR s IN ('x'))": ("first() in PIVOT", "first"),
+    "SELECT z FROM r PIVOT (1 + approx_top_k(b) FOR s IN ('z'))": ("approx_top_k()", "approx_top_k"),
     "SELECT * FROM r PIVOT (sum(b) FOR s IN ('a', 'b'))": ("*", None),
     "SELECT a FROM csv": ("csv", "csv"),
-    "SELECT id FROM range(10)": ("table function", None),
+    "SELECT x FROM collations()": ("table function collations()", "collations"),
+    "SELECT x FROM r JOIN python_worker_logs() AS l(x) ON true": (
+        "table function python_worker_logs()",
+        "python_worker_logs",
+    ),
+    "SELECT id FROM range(0, rand())": ("rand()", "rand"),
     "WITH RECURSIVE c AS (SELECT 1 AS x) SELECT x FROM c": ("WITH RECURSIVE", None),
     "SELECT a FROM r WHERE a = :x": ("parameter", None),
     "SELECT a FROM r SORT BY a LIMIT 3": ("LIMIT without ORDER BY", "3"),
@@ -496,3 +503,22 @@ def test_says_what_it_cannot_read(sql: str, expected: tuple[str, str | None]) ->
         assert reason.position is not None
         line = sql.splitlines()[reason.position.line - 1]
         assert line[reason.position.column - 1 :].startswith(there), str(reason)
+
+
+@pytest.mark.parametrize(
+    ("sql", "name", "there"),
+    [
+        ("SELECT a,\n lag(b) OVER (PARTITION BY a ORDER BY b) AS y FROM r", "__vk_w", "lag(b)"),
+        ("SELECT a, n AS y FROM\n (SELECT a, sum(DISTINCT b) AS n FROM r GROUP BY a)", "sum", "sum(D"),
+        ("SELECT 1 AS x, count(*) AS y FROM r\n GROUP BY upper(s)", "__vk_upper", "upper(s)"),
+        ("SELECT s, count(*) AS y FROM r\n GROUP BY s", "s", "s"),
+        ("SELECT DISTINCT a,\n s AS y FROM r", "y", "s AS y"),
+    ],
+    ids=["window", "measure", "computed key", "key", "column of the view"],
+)
+def test_places_in_the_text(sql: str, name: str, there: str) -> None:
+    """Where something stands that may be refused once its type is known."""
+    result = bind(parse_query(sql), FakeCatalog(), ("x", "y"))
+    assert isinstance(result, Bound), str(result)
+    found = result.places[name]
+    assert sql.splitlines()[found.line - 1][found.column - 1 :].startswith(there), found

@@ -42,6 +42,8 @@ SAME = {
     "pivot of an expression": "SELECT p.a, p.z FROM r PIVOT (sum(b * 2 + 1) FOR s IN ('b' AS z)) AS p WHERE p.z > 0",
     "pivot beside a constant": "SELECT * FROM (SELECT 'k' AS k, a, b, s FROM r) PIVOT (sum(b) FOR s IN ('a' AS x))",
     "pivot of a join": "SELECT * FROM (SELECT r.b, r.s, f FROM r JOIN u ON r.a = u.`Order`) PIVOT (sum(b) FOR s IN ('a' AS x))",
+    "pivot of any row": "SELECT * FROM (SELECT a, s, a AS w FROM r) PIVOT (any_value(w) AS m FOR s IN ('a' AS x, 'b' AS y))",
+    "numbers": "SELECT x, b FROM range(0, 5, 2) AS n(x) LEFT JOIN r ON r.a = x",
     "unpivot": "SELECT * FROM r UNPIVOT (v FOR n IN (a, b))",
     "unpivot with nulls": "SELECT * FROM r UNPIVOT INCLUDE NULLS (v FOR n IN (a, b))",
     "unpivot under names": "SELECT u.n, u.v FROM (SELECT a, b FROM r) UNPIVOT (v FOR n IN (a AS `One`, b AS `two`)) AS u",
@@ -53,6 +55,10 @@ SHAPES = {
     "pivot counts": "SELECT * FROM r PIVOT (count(*) AS m, count(b) AS n FOR s IN ('a' AS x, 'b' AS y))",
     "pivot counts beside text": "SELECT * FROM (SELECT a, s, s AS w FROM r) PIVOT (count(*) AS m, max(w) AS n FOR s IN ('a' AS x, 'b' AS y))",
     "pivot with filter": "SELECT * FROM r PIVOT (count(*) FILTER (WHERE b > 1) FOR s IN ('a' AS x, NULL AS y))",
+    "pivot of a product": "SELECT * FROM r PIVOT (coalesce(sum(b), 0) * 2 FOR s IN ('a' AS x, 'c' AS y))",
+    "pivot of texts": "SELECT * FROM (SELECT a, s FROM r) PIVOT (upper(min(s)) AS m, count(*) + 1 AS n FOR s IN ('a' AS x, 'c' AS y))",
+    "numbers below a condition": "SELECT n.id, r.b FROM range(4) AS n(id) FULL JOIN r ON n.id < r.a AND r.b > 0",
+    "numbers counted": "SELECT a, (SELECT count(*) FROM range(1, 4, 2) AS n(id) WHERE n.id < r.a) AS c FROM r",
     "group of a pivot": "SELECT x, count(*) AS n FROM r PIVOT (sum(b) FOR s IN ('a' AS x)) GROUP BY x",
 }  # fmt: skip
 
@@ -115,6 +121,14 @@ def test_a_count_of_no_rows_in_pivot(duck: Connection) -> None:
     beside_text = Counter([(1, 2, "a", 1, "b"), (2, 1, "a", 0, None), (None, 0, None, 0, None), (3, 0, None, 0, None)])
     assert rows(duck, "pivot counts beside text") == beside_text
     assert rows(duck, "pivot with filter") == Counter([(1, 0, None), (2, 0, None), (None, None, 1), (3, None, None)])
+
+
+def test_an_expression_over_no_rows_in_pivot(duck: Connection) -> None:
+    """NULL where all results are numbers and no row has the value; what it is of nothing beside others, as in Spark."""
+    numbers = Counter([(1, 4, None), (2, 0, None), (None, None, None), (3, None, None)])
+    assert rows(duck, "pivot of a product") == numbers
+    texts = Counter([(1, "A", 3, None, 1), (2, "A", 2, None, 1), (None, None, 1, None, 1), (3, None, 1, None, 1)])
+    assert rows(duck, "pivot of texts") == texts
 
 
 def test_pivot_by_pairs(duck: Connection) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 
 import pytest
@@ -26,7 +27,9 @@ from viewkeeper.algebra.relations import (
 )
 from viewkeeper.algebra.scalars import Cast, Column, Literal
 from viewkeeper.algebra.settled import in_order, settled, why_not_settled
+from viewkeeper.changes.stored import stored_form, why_not_maintainable
 from viewkeeper.changes.weights import net, weighted
+from viewkeeper.errors import Position
 from viewkeeper.sql.unparse import render, unparse
 from viewkeeper.testing.bags import TableStates, evaluate
 
@@ -73,6 +76,18 @@ def test_how_settled_measures_are_written() -> None:
     assert in_order(grouped(plain)) == Aggregate(R, ("g",), (plain,))
 
 
+def test_a_constant_argument_stays_one_beside_a_sum_over_a_window() -> None:
+    listed = Project(R, (*pass_through(R.schema), Item("by", Literal("'-'"), "string")))
+    measures = (
+        Measure("m", "mode", ("x",), "double"),
+        Measure("s", "sum", ("x",), "double"),
+        Measure("l", "string_agg", ("g", "by"), "string"),
+    )
+    text = unparse(settled(Aggregate(listed, ("g",), measures)))
+    assert re.search(r"MODE\(`\w+`\.`x`, TRUE\)", text) and "OVER (" in text
+    assert re.search(r"STRING_AGG\(`\w+`\.`g`, '-'\)", text)
+
+
 def test_what_cannot_be_settled_says_why() -> None:
     maps = Scan("r", (ScanColumn("m", "m", "map<string,int>"), ScanColumn("x", "x", "double")))
     assert why_not_settled(Aggregate(maps, (), (Measure("l", "collect_list", ("m",), "array<map<string,int>>"),)))
@@ -108,9 +123,68 @@ def _windows(rel: object) -> list[Window]:
     return found
 
 
-def test_a_frame_by_distance_is_left_alone() -> None:
-    rel = window("SUM", "RANGE BETWEEN 3 PRECEDING AND CURRENT ROW")
+@given(
+    rows=ROWS,
+    order=st.randoms(),
+    function=st.sampled_from(["SUM", "AVG", "FIRST_VALUE", "LAST_VALUE"]),
+    edges=st.sampled_from(
+        [("1 PRECEDING", "CURRENT ROW"), ("UNBOUNDED PRECEDING", "1 FOLLOWING"), ("1 FOLLOWING", "2 FOLLOWING")]
+    ),
+    descending=st.booleans(),
+)
+def test_frames_by_distance_do_not_depend_on_the_order_of_rows(
+    rows: list[tuple[object, ...]], order: object, function: str, edges: tuple[str, str], descending: bool
+) -> None:
+    frame = f"RANGE BETWEEN {edges[0]} AND {edges[1]}"
+    by = (Ordering("g", descending),)
+    given_ = Window(R, ("f",), by, (WindowColumn("w", function, (Column("x"),), "double", frame),))
+    rel = without_ties(given_)
+    assert names(rel) == names(given_) and all(is_settled(c) for w in _windows(rel) for c in w.columns)
+    mixed = list(rows)
+    order.shuffle(mixed)  # type: ignore[attr-defined]
+    first, second = (evaluate(rel, {"r": TableStates(names(R), Counter(), Counter(some))}) for some in (rows, mixed))
+    assert first == second
+
+
+@given(
+    rows=st.lists(
+        st.tuples(st.sampled_from([1, 2, 3, 5, None]), st.sampled_from([1.0, 2.0, 0.5, None]), st.booleans())
+    ),
+    function=st.sampled_from(["SUM", "AVG"]),
+    where=st.sampled_from([None, Column("f")]),
+    frame=st.sampled_from(
+        ["2 PRECEDING AND CURRENT ROW", "1 PRECEDING AND 1 FOLLOWING", "1 FOLLOWING AND 3 FOLLOWING"]
+    ),
+)
+def test_sums_by_distance_are_those_of_the_frame(
+    rows: list[tuple[object, ...]], function: str, where: Column | None, frame: str
+) -> None:
+    """Of numbers whose sums are exact in any order."""
+    column = WindowColumn("w", function, (Column("x"),), "double", f"RANGE BETWEEN {frame}", where=where)
+    rel = Window(R, (), (Ordering("g"),), (column,))
+    tables = {"r": TableStates(names(R), Counter(), Counter(rows))}
+    assert evaluate(without_ties(rel), tables) == evaluate(rel, tables)
+
+
+def test_another_function_over_a_frame_by_distance_is_left_alone() -> None:
+    rel = window("STDDEV", "RANGE BETWEEN 3 PRECEDING AND CURRENT ROW")
     assert without_ties(rel) == rel and not is_settled(rel.columns[0])
+
+
+def test_a_refusal_says_where() -> None:
+    place = Position(3, 14)
+    over = window("STDDEV", "RANGE BETWEEN 3 PRECEDING AND CURRENT ROW")
+    listed = Aggregate(R, ("g",), (Measure("s", "sum", ("x",), "double", distinct=True),))
+    most = Aggregate(listed, (), (Measure("most", "max", ("s",), "double"),))
+    by_map = Aggregate(Scan("r", (ScanColumn("m", "__vk_m", "map<string,int>"),)), ("__vk_m",), ())
+    hidden = Project(by_map, (Item("x", Literal("1"), "int"),))
+    for rel, name, construct in (
+        (over, "w", "stddev() OVER"),
+        (most, "s", "sum() inside"),
+        (hidden, "__vk_m", "column m of type map"),
+    ):
+        reason = why_not_maintainable(stored_form(rel, "backing"), {name: place})
+        assert reason is not None and reason.construct.startswith(construct) and reason.position == place
 
 
 @pytest.mark.parametrize(

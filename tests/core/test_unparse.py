@@ -13,6 +13,7 @@ from viewkeeper.algebra.relations import (
     Changes,
     Field,
     Filter,
+    Generate,
     Item,
     Join,
     JoinKind,
@@ -212,3 +213,19 @@ def test_units_stay_words() -> None:
     result = bind(parse_query("SELECT datediff(DAY, a, b) AS x FROM r"), FakeCatalog(), ("x",))
     assert isinstance(result, Bound)
     assert unparse(result.relation) == "SELECT DATEDIFF(DAY, `r`.`a`, `r`.`b`) AS `x`\nFROM r AS `r`"
+
+
+def test_numbers_are_a_table_of_their_own() -> None:
+    one_row = Values((), ((),))
+    numbers = Generate(one_row, call("RANGE", Literal("1"), Literal("9000000")), (Field("id", "bigint"),))
+    assert unparse(numbers) == "SELECT `range`.`n` AS `id`\nFROM RANGE(1, 9000000) AS `range`(`n`)"
+    given = Values((Field("x", "int"),), ((Literal("1"),),))
+    text = unparse(Generate(given, call("RANGE", Literal("3")), (Field("id", "bigint"),)))
+    assert "VALUES (1) AS `given`(`x`)\nCROSS JOIN RANGE(3) AS `range`(`n`)" in text
+
+
+def test_variants_are_taken_apart_after_lateral() -> None:
+    rows = Scan("t", (ScanColumn("v", "v", "variant"),))
+    fields = tuple(Field(name, type_) for name, type_ in (("pos", "int"), ("key", "string"), ("value", "variant")))
+    text = unparse(Generate(rows, Verbatim(("VARIANT_EXPLODE(", ")"), (Column("v"),)), fields))
+    assert "FROM t AS `t`\nCROSS JOIN LATERAL VARIANT_EXPLODE(`t`.`v`) AS `made`(`pos`, `key`, `value`)" in text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 
 import pytest
 from checks import FEED, refresh_and_check, run
@@ -97,8 +98,79 @@ LOWERED = {
     "listed": "SELECT k, listagg(tag, ',') WITHIN GROUP (ORDER BY tag) AS tags, listagg(DISTINCT tag) WITHIN GROUP (ORDER BY tag DESC) AS once FROM o GROUP BY k",
     "percentiles": "SELECT k, percentile_cont(0.5) WITHIN GROUP (ORDER BY price) AS a, percentile_disc(0.25) WITHIN GROUP (ORDER BY price DESC) FILTER (WHERE id > 4) AS b FROM o GROUP BY k",
     "known": "SELECT k, first(tag) IGNORE NULLS IS NULL AS none, count(DISTINCT tag, price) AS n FROM o GROUP BY k",
+    "pivot_ratio": """SELECT * FROM (SELECT k, tag, price FROM o) PIVOT (sum(price) / count(price) AS m, round(sum(price), 1) AS r, coalesce(max(price), -1) AS c
+                      FOR tag IN ('a-0' AS p, 'a-1' AS q, 'none' AS z))""",
+    "pivot_texts": """SELECT * FROM (SELECT k, tag, k AS n, concat(tag, '!') AS t FROM o) PIVOT (first(t) AS f, last_value(t) AS l, concat('n', count(n)) AS c
+                      FOR tag IN ('a-0' AS p, 'a-1' AS q, 'none' AS z))""",
+    "pivot_any": "SELECT * FROM (SELECT k, tag, k AS n FROM o) PIVOT (any_value(n) AS a, first(n) AS f, last(n) IGNORE NULLS AS l FOR tag IN ('a-0', 'a-1'))",
+    "times": """SELECT k, window_time(window) AS at, count(*) AS n FROM o GROUP BY k, window(CAST(day AS TIMESTAMP), '3 days', '1 day'), window_time(window)""",
+    "times_above": """SELECT k, window_time(w) AS at, CASE WHEN window_time(w) > TIMESTAMP'2024-01-04' THEN n END AS n FROM
+                      (SELECT k, window AS w, count(*) AS n FROM o GROUP BY k, window(CAST(day AS TIMESTAMP_NTZ), '2 days'))""",
+    "times_twice": """SELECT window.start AS since, sum(n) AS n FROM (SELECT window AS w, count(*) AS n FROM o GROUP BY window(CAST(day AS TIMESTAMP), '1 day'))
+                      GROUP BY window(window_time(w), '2 days')""",
+    "calendar": """SELECT d.x, count(o.id) AS n, sum(o.price) AS p FROM (SELECT DATE'2024-01-01' + CAST(id AS INT) AS x FROM range(7)) AS d
+                   LEFT JOIN o ON o.day = d.x GROUP BY d.x""",
+    "ranges": "SELECT a.x, b.y, o.id FROM range(3) AS a(x) CROSS JOIN range(1, 7, 2) AS b(y) LEFT JOIN o ON o.k = a.x + b.y",
+    "in_range": """SELECT id, (SELECT count(*) FROM range(1, 4) AS n WHERE n.id < o.k) AS c FROM o
+                   WHERE k IN (SELECT id FROM range(1000000000)) OR NOT EXISTS (SELECT 1 FROM range(5) AS t WHERE t.id = o.k)""",
+    "by_constants": "SELECT o.id, t.x FROM o JOIN explode(array(1, 2, 2)) AS t(x) ON o.k = t.x",
+    "by_distance": """SELECT id, sum(price / 7D) OVER (PARTITION BY k ORDER BY day RANGE BETWEEN INTERVAL 2 DAYS PRECEDING AND CURRENT ROW) AS s,
+                      avg(price / 7D) FILTER (WHERE id > 2) OVER (PARTITION BY tag ORDER BY id RANGE BETWEEN 5 PRECEDING AND 1 FOLLOWING) AS a,
+                      last_value(id) OVER (PARTITION BY k ORDER BY price RANGE BETWEEN 1 PRECEDING AND CURRENT ROW) AS l FROM o""",
+    "by_distance_alone": "SELECT d, sum(d) OVER (ORDER BY d RANGE BETWEEN 1 PRECEDING AND CURRENT ROW) AS s FROM (SELECT price / 7D AS d FROM o)",
     "filtered": "SELECT id, sum(price) FILTER (WHERE tag IS NOT NULL) OVER (PARTITION BY k ORDER BY day, id) AS x FROM o",
 }
+
+MORE = {
+    "null_safe": "SELECT o.id, c.name FROM o LEFT JOIN c ON o.k <=> c.k",
+    "natural": "SELECT id, k, tag FROM o NATURAL JOIN e",
+    "bits": """SELECT k, bool_and(price > 1) AS a, bool_or(tag IS NULL) AS b, every(id > 3) AS c, some(id > 9) AS d, any(price > 4) AS e,
+               bit_and(id) AS f, bit_or(id) AS g, bit_xor(id) AS h, avg(DISTINCT price) AS i, try_sum(price) AS j, try_avg(price) AS l FROM o GROUP BY k""",
+    "moments": """SELECT k, stddev_pop(price) AS a, stddev_samp(price) AS b, std(id) AS c, var_pop(id) AS d, var_samp(id) AS e, variance(price) AS f,
+                  skewness(id) AS g, kurtosis(price) AS h, covar_pop(id, price) AS i, covar_samp(id, price) AS j,
+                  median(price) AS m, mean(id) AS n FROM o GROUP BY ALL""",
+    "related": "SELECT corr(id, price) AS c FROM o",
+    "lines": """SELECT k, regr_avgx(id, price) AS a, regr_avgy(id, price) AS b, regr_count(id, price) AS c, regr_intercept(id, price) AS d,
+                regr_r2(id, price) AS e, regr_slope(id, price) AS f, regr_sxx(id, price) AS g, regr_sxy(id, price) AS h, regr_syy(id, price) AS i
+                FROM o GROUP BY 1""",
+    "guesses": """SELECT k, approx_count_distinct(tag) AS a, approx_percentile(id, 0.5) AS b, percentile_approx(price, array(0.1, 0.9)) AS c,
+                  size(histogram_numeric(k, 3)) > 0 AS d, mode(k) AS e, string_agg(k, '-') AS f, sort_array(array_agg(id)) AS g, last(k) AS h,
+                  first_value(k) AS i, last_value(k) AS j FROM o GROUP BY k""",
+    "united": "SELECT k, tag FROM o UNION SELECT k, tag FROM o WHERE price > 2 UNION SELECT k, name FROM c",
+    "cte_twice": """WITH q AS (SELECT k, count(*) AS n FROM o GROUP BY k), o AS (SELECT k FROM q WHERE n > 1)
+                    SELECT a.k, a.n FROM q a JOIN q b ON a.n = b.n JOIN o ON o.k = a.k""",
+    "own_alias": "SELECT id, price * 2 AS twice, twice + 1 AS more, more > 5 AS large FROM o ORDER BY id",
+    "parts": """SELECT id, ntile(2) OVER w AS a, percent_rank() OVER w AS b, cume_dist() OVER w AS c, nth_value(id, 2) OVER w AS d,
+                last_value(tag) IGNORE NULLS OVER w AS e, lag(id, 2, 0) OVER w AS g,
+                first_value(tag) IGNORE NULLS OVER (PARTITION BY k ORDER BY day, id ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING) AS f,
+                count(*) OVER (PARTITION BY k ORDER BY price RANGE BETWEEN 1 PRECEDING AND 1 FOLLOWING) AS h
+                FROM o WINDOW w AS (PARTITION BY k ORDER BY day, id)""",
+    "over_windows": """SELECT id, n, sum(n) OVER (PARTITION BY tag ORDER BY n, id ROWS UNBOUNDED PRECEDING) AS s FROM
+                       (SELECT id, tag, rank() OVER (PARTITION BY k ORDER BY price) AS n FROM o)""",
+    "inlined": "SELECT id, a, b FROM o LATERAL VIEW inline(array(struct(id AS x, tag AS y), struct(id AS x, 'x' AS y))) AS a, b",
+    "stacked": "SELECT id, stack(2, k, price, 7, price) AS (a, b) FROM o",
+    "given": "SELECT o.id, v.x FROM o JOIN VALUES (1, 'one'), (2, 'two') AS v(k, x) ON o.k = v.k",
+    "json_made": """SELECT id, a, b FROM o LATERAL VIEW json_tuple(concat('{"a": ', id, ', "b": "', tag, '"}'), 'a', 'b') AS a, b""",
+    "piped": "FROM o |> WHERE price > 1 |> AGGREGATE sum(price) AS s GROUP BY k",
+}
+
+# Over a table with a column of every type that Delta stores.
+TYPES = {
+    "all_types": "SELECT * FROM p WHERE id > 1",
+    "typed_pairs": "SELECT a.id, b.bi, b.ch, b.vc, b.tn, b.va, b.ma, b.su, b.fl, b.dc FROM p a LEFT JOIN p b ON a.bi = b.bi AND a.tn <= b.tn",
+    "by_binary": "SELECT bi, count(*) AS n, max(ts) AS a, min(tn) AS b, max(ch) AS c, sum(fl) AS d, sum(dc) AS e, avg(dc) AS f FROM p GROUP BY bi",
+    "by_nested": "SELECT su, ar, count(*) AS n, sum(sm) AS a, max(su) AS b, avg(ti) AS c FROM p GROUP BY su, ar",
+    "by_text": "SELECT ch, vc, count(*) AS n FROM p WHERE ch = 'ab' OR vc > 'b' GROUP BY ch, vc",
+    "by_times": "SELECT tn, dt, bo, count(*) AS n, max(vc) AS v FROM p GROUP BY tn, dt, bo",
+    "once": "SELECT DISTINCT su, bi, tn, ch, fl FROM p",
+    "latest_typed": "SELECT id, va, ma, bi FROM p QUALIFY row_number() OVER (PARTITION BY ch ORDER BY ts DESC, id) = 1",
+    "variants": "SELECT id, variant_get(va, '$.a', 'int') AS a, try_variant_get(va, '$.b[1]', 'int') AS b FROM p",
+    "variant_rows": "SELECT p.id, t.key, t.value FROM p, LATERAL variant_explode(va) AS t(pos, key, value)",
+    "mapped": "SELECT id, key, value FROM p LATERAL VIEW OUTER explode(ma) AS key, value",
+    "paths": "SELECT id, ma['m'] AS m, su.a AS a, su.b[0].c AS c, su.b.c AS cs, ar[0] AS first FROM p",
+    "spans": "SELECT id, CAST(ts - TIMESTAMP'2024-01-01' AS STRING) AS span FROM p WHERE tn - TIMESTAMP_NTZ'2024-01-01' > INTERVAL 1 HOUR",
+    "collated": "SELECT id, vc, lower(vc) COLLATE UNICODE_CI = 'V1' AS same FROM p WHERE vc COLLATE UTF8_LCASE <> 'V2'",
+}  # fmt: skip
 
 # What `make test` has time for; `make fuzz` runs all.
 FEW = frozenset("""full_ not_in correlated except_all latest numbered best over_best pivot_ lateral_left""".split())
@@ -129,6 +201,59 @@ ROUNDS = [
      "UPDATE o SET price = 0.25, tag = 'b-b-b' WHERE id % 4 = 3",
      "INSERT INTO o VALUES (70, 1, 100, DATE'2025-01-01', 'z')"],
 ]  # fmt: skip
+
+
+TYPED = [
+    """CREATE TABLE p (id INT, ti TINYINT, sm SMALLINT, fl FLOAT, dc DECIMAL(38,10), bo BOOLEAN, bi BINARY, ch CHAR(4), vc VARCHAR(5), dt DATE, ts TIMESTAMP,
+       tn TIMESTAMP_NTZ, va VARIANT, ar ARRAY<INT>, ma MAP<STRING, INT>, su STRUCT<a: INT, b: ARRAY<STRUCT<c: STRING>>>) USING DELTA""",
+    """INSERT INTO p SELECT id, id % 3, id % 4, id / 7, id / 3, id % 2 = 0, CAST(concat('x', id % 3) AS BINARY), IF(id % 2 = 0, 'ab', 'c'), concat('v', id % 3),
+       DATE'2024-01-01' + CAST(id % 3 AS INT), TIMESTAMP'2024-01-01' + make_dt_interval(0, id), TIMESTAMP_NTZ'2024-01-01' + make_dt_interval(id % 3),
+       parse_json(concat('{"a": ', id % 3, ', "b": [1, ', id, ']}')), array(id % 2, NULL), map('m', id, 'n', id % 2),
+       named_struct('a', id % 2, 'b', array(named_struct('c', concat('s', id % 2)))) FROM range(1, 9)""",
+    "INSERT INTO p (id) VALUES (20), (20)",
+]
+TYPED_ROUNDS = [
+    ["INSERT INTO p SELECT * FROM p WHERE id IN (2, 3)",
+     "UPDATE p SET ch = 'ab', vc = 'zz', tn = tn + INTERVAL 1 DAY, bi = X'00FF', fl = CAST('NaN' AS FLOAT), va = parse_json('{\"b\": [1, 2]}'), "
+     "ma = map('m', 1), su.a = 9 WHERE id IN (4, 5)",
+     "DELETE FROM p WHERE id IN (1, 7)"],
+    ["UPDATE p SET va = NULL, fl = 1.5, ar = array(7) WHERE id IN (2, 4)", "DELETE FROM p WHERE id = 3"],
+]  # fmt: skip
+
+
+@pytest.mark.skipif("VIEWKEEPER_FUZZ" not in os.environ, reason="part of `make fuzz`")
+@pytest.mark.parametrize(
+    ("views", "setup", "rounds"), [(MORE, SETUP, ROUNDS), (TYPES, TYPED, TYPED_ROUNDS)], ids=["more", "types"]
+)
+def test_every_function_and_type(
+    wh: Warehouse, views: dict[str, str], setup: list[str], rounds: list[list[str]]
+) -> None:
+    run(wh, *setup)
+    for name, query in views.items():
+        wh.sql(f"CREATE MATERIALIZED VIEW {name} REFRESH POLICY INCREMENTAL STRICT AS {query}")
+    for statements in rounds:
+        run(wh, *statements)
+        found = refresh_and_check(wh, views)
+        assert set(found.values()) <= {"incremental", "none"}, found
+
+
+@pytest.mark.skipif("VIEWKEEPER_FUZZ" not in os.environ, reason="part of `make fuzz`")
+@pytest.mark.parametrize(
+    ("query", "reason"),
+    [
+        ("SELECT id FROM o\n LIMIT 3", "LIMIT without ORDER BY at line 2, column 8"),
+        ("SELECT id FROM o\n TABLESAMPLE (50 PERCENT)", "TABLESAMPLE at line 1, column 16"),
+        ("SELECT id,\n rand() AS r FROM o", "rand() at line 2, column 2"),
+        ("WITH RECURSIVE r AS (SELECT 1 AS x UNION ALL SELECT x + 1 FROM r WHERE x < 5) SELECT x FROM r JOIN o ON o.k = x", "WITH RECURSIVE at line 1"),
+        ("SELECT id,\n stddev(price) OVER (PARTITION BY k ORDER BY id RANGE BETWEEN 2 PRECEDING AND CURRENT ROW) AS s FROM o", "stddev() OVER (… RANGE BETWEEN 2 PRECEDING AND CURRENT ROW) at line 2, column 2"),
+        ("SELECT count(*) AS n FROM o\n GROUP BY tag COLLATE UTF8_LCASE", "at line 2, column 11: values that are equal"),
+    ],
+)  # fmt: skip
+def test_what_is_recomputed_says_what_and_where(wh: Warehouse, query: str, reason: str) -> None:
+    run(wh, *SETUP[:1])
+    created = wh.sql("CREATE MATERIALIZED VIEW v AS\n" + query)
+    assert not created.incremental
+    assert reason in re.sub(r"line (\d+)", lambda m: f"line {int(m[1]) - 1}", created.reason), created.reason
 
 
 @pytest.mark.parametrize("views", [JOINS, OTHERS, LOWERED], ids=["joins", "others", "lowered"])

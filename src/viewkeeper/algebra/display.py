@@ -134,8 +134,9 @@ def show_operator(rel: Relation) -> str:
             return f"generate {made} = {show_scalar(generator)}{' or NULL' if outer else ''}"
         case SetOperation(_, _, kind, all_):
             return f"{kind}{' all' if all_ else ''}"
-        case Pivot(_, _, pivoted, _, measures):
-            return f"pivot by {', '.join(pivoted)}" + "".join(f", {show_measure(m)}" for m in measures)
+        case Pivot(_, _, pivoted, _, measures, results):
+            over = [f"{r.name} = {show_scalar(r.value)}" for r in results if not isinstance(r.value, Column)]
+            return ", ".join([f"pivot by {', '.join(pivoted)}", *map(show_measure, measures), *over])
         case Unpivot(_, _, taken, _, fields):
             lists = " or ".join(f"({', '.join(one)})" for one in taken)
             return f"unpivot {', '.join(f.name for f in fields)} = {lists}"

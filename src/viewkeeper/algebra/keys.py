@@ -37,7 +37,7 @@ Key = frozenset[str]
 Keys = frozenset[Key]
 
 # Generators that number the rows they make of one row, in their first column.
-_NUMBERED = frozenset({"POSEXPLODE", "POSEXPLODE_OUTER"})
+_NUMBERED = frozenset({"POSEXPLODE", "POSEXPLODE_OUTER", "RANGE"})
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from viewkeeper.algebra.distances import WHOLE, by_distance, has_parts
 from viewkeeper.algebra.identity import is_comparable
 from viewkeeper.algebra.relations import (
     Ordering,
@@ -41,7 +42,6 @@ _EXACT = frozenset({"CUME_DIST", "DENSE_RANK", "MAX", "MEDIAN", "MIN", "PERCENTI
 _BEHIND = frozenset({"CUME_DIST", "LEAD", "NTILE", "PERCENT_RANK"})
 _UP_TO_HERE = "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
 _FROM_HERE = "ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING"
-_WHOLE = "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
 
 
 def without_ties(rel: Relation) -> Relation:
@@ -60,7 +60,7 @@ def is_settled(column: WindowColumn) -> bool:
     """Whether a window function over a total order gives the same answer in every computation."""
     by_row = column.function in _BY_ROW or column.frame.upper().startswith("ROWS")
     of_bag = column.function in _OF_BAGS and column.type not in FLOATING
-    return by_row or of_bag or column.function in _EXACT
+    return by_row or of_bag or column.settled or column.function in _EXACT
 
 
 def only_looks_back(rel: Window) -> bool:
@@ -78,19 +78,21 @@ def looks_back(column: WindowColumn) -> bool:
 
 def _settled(rel: Window) -> Relation:
     """A window per way of computing: in the order given, or in a total one."""
-    by_peers, by_row, last, first = [], [], [], []
+    by_peers, by_row, last, first, apart = [], [], [], [], []
     for column in rel.columns:
         frame = column.frame.upper().removeprefix("RANGE ")
         if column.function in _BY_ROW or column.frame.upper().startswith("ROWS"):
             by_row.append(column)
         elif is_settled(column):
             by_peers.append(column)
-        elif not rel.order_by or frame == _WHOLE.removeprefix("ROWS "):
-            by_row.append(replace(column, frame=_WHOLE))
+        elif not rel.order_by or frame == WHOLE.removeprefix("ROWS "):
+            by_row.append(replace(column, frame=WHOLE))
         elif frame in ("", _UP_TO_HERE.removeprefix("ROWS ")):
             last.append(column)
         elif frame == _FROM_HERE.removeprefix("ROWS "):
             first.append(column)
+        elif has_parts(column):
+            apart.append(column)
         else:
             by_peers.append(column)
     total = _total(rel.order_by, rel.input.schema)
@@ -98,13 +100,14 @@ def _settled(rel: Window) -> Relation:
     running = [*_running(last, _UP_TO_HERE), *_running(first, _FROM_HERE)]
     if by_row or running:
         result = Window(result, rel.partition_by, total, (*by_row, *running))
-    if not running:
-        return result
     given = tuple(o.column for o in rel.order_by)
-    keys = tuple(dict.fromkeys((*rel.partition_by, *given)))
-    ends = (*_ends(last, "LAST_VALUE"), *_ends(first, "FIRST_VALUE"))
-    peers = Window(result, keys, tuple(o for o in total if o.column not in given), ends)
-    return Project(peers, pass_through(rel.schema))
+    rest = tuple(o for o in total if o.column not in given)
+    if running:
+        keys = tuple(dict.fromkeys((*rel.partition_by, *given)))
+        result = Window(result, keys, rest, (*_ends(last, "LAST_VALUE"), *_ends(first, "FIRST_VALUE")))
+    if apart:
+        result = by_distance(result, rel, apart, rest)
+    return Project(result, pass_through(rel.schema)) if running or apart else result
 
 
 def _running(columns: list[WindowColumn], frame: str) -> tuple[WindowColumn, ...]:
@@ -113,7 +116,7 @@ def _running(columns: list[WindowColumn], frame: str) -> tuple[WindowColumn, ...
 
 def _ends(columns: list[WindowColumn], function: str) -> tuple[WindowColumn, ...]:
     """The value that the last or the first of equal rows has."""
-    return tuple(WindowColumn(c.name, function, (Column(f"{c.name}_run"),), c.type, _WHOLE) for c in columns)
+    return tuple(WindowColumn(c.name, function, (Column(f"{c.name}_run"),), c.type, WHOLE) for c in columns)
 
 
 def _total(order_by: tuple[Ordering, ...], schema: Schema) -> tuple[Ordering, ...]:

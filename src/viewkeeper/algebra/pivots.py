@@ -1,10 +1,10 @@
 """PIVOT and UNPIVOT as plain groups and generated rows, once their types are known.
 
-    PIVOT (f(x) FOR c IN (v, …))   = γ_{G; f(x) of the rows where c <=> v, …} E,   G = the columns not mentioned
-    UNPIVOT (v FOR n IN (a, b))    = each row of E twice: with n = 'a', v = a and with n = 'b', v = b
+    PIVOT (e(f(x)) FOR c IN (v, …)) = π_{e, …} γ_{G; f(x) of the rows where c <=> v, …} E,   G = what is not mentioned
+    UNPIVOT (v FOR n IN (a, b))     = each row of E twice: with n = 'a', v = a and with n = 'b', v = b
 
-Spark has two ways to a PIVOT. If all measures are numbers it groups by G and c first, so that a count is NULL where
-no row has the value; else it takes the rows apart inside of the measures, and such a count is 0.
+Spark has two ways to a PIVOT. If all results are numbers it groups by G and c first, so that a count, or an expression,
+is NULL where no row has the value; else it takes the rows apart inside of the measures, and such a count is 0.
 """
 
 from __future__ import annotations
@@ -28,7 +28,18 @@ from viewkeeper.algebra.relations import (
     pass_through,
     with_inputs,
 )
-from viewkeeper.algebra.scalars import NULL, ZERO, Cast, Column, Scalar, call, conjunction, same, text_constant
+from viewkeeper.algebra.scalars import (
+    NULL,
+    ZERO,
+    Cast,
+    Column,
+    Scalar,
+    call,
+    conjunction,
+    same,
+    substitute,
+    text_constant,
+)
 from viewkeeper.algebra.types import BIGINT, BOOLEAN, FLOATING, INTEGRAL, decimal_parts
 
 
@@ -52,30 +63,45 @@ def without_pivots(rel: Relation) -> Relation:
 
 def _grouped(rel: Pivot, base: str) -> Relation:
     types = {f.name: f.type for f in rel.input.schema}
-    by_value = all(_is_number(m.type) for m in rel.measures)
+    by_value = all(_is_number(r.type) for r in rel.results)
     flags: list[Item] = []
     measures: list[Measure] = []
     shown = list(pass_through(rel.schema[: len(rel.group_by)]))
-    outputs = iter(rel.schema[len(rel.group_by) :])
+    outputs = rel.schema[len(rel.group_by) :]
     for position, value in enumerate(rel.values):
         compared = zip(rel.columns, value, strict=True)
         here = conjunction([same(Column(c), Cast(v, types[c])) for c, v in compared])
         flag, rows = f"{base}_{position}", f"{base}_rows_{position}"
         flags.append(Item(flag, here, BOOLEAN))
-        if by_value and any(m.function in COUNTING for m in rel.measures):
+        if by_value and not all(_null_of_nothing(r, rel.measures) for r in rel.results):
             measures.append(Measure(rows, "count", (), BIGINT, where=flag))
+        made = outputs[position * len(rel.results) :][: len(rel.results)]
+        # A measure that is shown as it is has the name it is shown by.
+        called = {r.value.name: f.name for r, f in zip(rel.results, made, strict=True) if isinstance(r.value, Column)}
         for m in rel.measures:
-            output, where = next(outputs), flag
+            name, where = called.setdefault(m.name, f"{flag}_{m.name}"), flag
             if m.where is not None:
-                where = f"{flag}_{m.name}"
+                where = f"{flag}_{m.name}_where"
                 flags.append(Item(where, call("AND", here, Column(m.where)), BOOLEAN))
-            measures.append(replace(m, name=output.name, where=where))
-            result: Scalar = Column(output.name)
-            if by_value and m.function in COUNTING:
+            picks_value = not by_value and m.function in _FIRST_OR_LAST
+            measures.append(replace(m, name=name, where=where, ignore_nulls=m.ignore_nulls or picks_value))
+        for r, output in zip(rel.results, made, strict=True):
+            result = substitute(r.value, {m: Column(name) for m, name in called.items()})
+            if by_value and not _null_of_nothing(r, rel.measures):
                 result = call("IF", call("=", Column(rows), ZERO), NULL, result)
             shown.append(Item(output.name, result, output.type))
     rows_below = Project(rel.input, (*pass_through(rel.input.schema), *flags))
     return Project(Aggregate(rows_below, rel.group_by, tuple(measures)), tuple(shown))
+
+
+# Spark lets them skip the NULLs that it puts in the place of rows with other values.
+_FIRST_OR_LAST = frozenset({"first", "first_value", "last", "last_value"})
+
+
+def _null_of_nothing(result: Item, measures: tuple[Measure, ...]) -> bool:
+    """Whether it is NULL anyway where no row has the value."""
+    counting = {m.name for m in measures if m.function in COUNTING}
+    return isinstance(result.value, Column) and result.value.name not in counting
 
 
 def _is_number(type_: str) -> bool:

@@ -224,7 +224,8 @@ class Aggregate(Node):
 class WindowColumn(Node):
     """A function over the rows of a window frame, of those where `where` is true.
 
-    No frame in the text is Spark's default one.
+    No frame in the text is Spark's default one. `settled` says that it answers always the same, though its function
+    over such a frame need not (algebra.distances).
     """
 
     name: str
@@ -234,6 +235,7 @@ class WindowColumn(Node):
     frame: str = ""
     ignore_nulls: bool = False
     where: Scalar | None = None
+    settled: bool = False
 
     @property
     def reads(self) -> frozenset[str]:
@@ -313,9 +315,9 @@ class SetOperation(Node):
 
 @dataclass(frozen=True, eq=False)
 class Pivot(Node):
-    """One row per group: every measure of its rows with the first of `values` in `columns`, then with the next …
+    """One row per group: every result for its rows with the first of `values` in `columns`, then with the next …
 
-    Only in definitions whose types are not yet known.
+    A result is an expression over the measures of those rows. Only in definitions whose types are not yet known.
     """
 
     input: Relation
@@ -323,6 +325,7 @@ class Pivot(Node):
     columns: tuple[str, ...]
     values: tuple[tuple[Scalar, ...], ...]
     measures: tuple[Measure, ...]
+    results: tuple[Item, ...]
     outputs: tuple[str, ...]
 
     def __post_init__(self) -> None:
@@ -333,8 +336,8 @@ class Pivot(Node):
     def schema(self) -> Schema:
         types = {f.name: f.type for f in self.input.schema}
         keys = tuple(Field(name, types[name]) for name in self.group_by)
-        measured = (m.type for _ in self.values for m in self.measures)
-        return (*keys, *(Field(name, type_) for name, type_ in zip(self.outputs, measured, strict=True)))
+        shown = (r.type for _ in self.values for r in self.results)
+        return (*keys, *(Field(name, type_) for name, type_ in zip(self.outputs, shown, strict=True)))
 
 
 @dataclass(frozen=True, eq=False)

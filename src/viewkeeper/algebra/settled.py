@@ -57,18 +57,17 @@ def settled_pick(measure: Measure, types: Mapping[str, str]) -> Measure:
     return replace(measure, settled=measure.function in _PICKS and sortable)
 
 
-def why_not_settled(rel: Aggregate) -> tuple[str, str] | None:
+def why_not_settled(rel: Aggregate) -> tuple[Measure, str] | None:
     """A measure that may answer otherwise in another computation all the same, and why."""
     types = {f.name: f.type for f in rel.input.schema}
     for measure in rel.measures:
         if not _unsettled(measure):
             continue
-        text = f"{measure.function}() inside the view"
         foreign = next((types[a] for a in measure.args if not is_comparable(types[a])), None)
         if foreign is not None:
-            return text, f"its rows have no order: {foreign} values cannot be sorted"
+            return measure, f"its rows have no order: {foreign} values cannot be sorted"
         if measure.distinct and measure.function not in _PICKS:
-            return text, "a floating-point result over DISTINCT values differs in the last digits each time"
+            return measure, "a floating-point result over DISTINCT values differs in the last digits each time"
     return None
 
 

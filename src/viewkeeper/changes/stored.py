@@ -8,6 +8,7 @@ are kept than it shows.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal as OneOf
 
@@ -47,11 +48,13 @@ from viewkeeper.algebra.types import (
     decimal_parts,
 )
 from viewkeeper.changes.drift import DOUBLE, none_of
+from viewkeeper.errors import Position
 
 COUNT = "__vk_count"
 WHOLE = "__vk_whole"
 _RESERVE = 100  # at least so many more rows than a LIMIT asks for
 WIDE_INTEGER = "decimal(19,0)"  # as which an average adds up integers
+_HIDDEN = "__vk_h_"  # begins the name of a column that is kept but not shown
 _COUNT_DIGITS = 13  # a group of ten million million rows is past anything
 
 Merge = OneOf["add", "least", "greatest", "fresh", "drift"]
@@ -173,46 +176,61 @@ def _under(above: list[Above], public: Relation) -> Relation:
     return collapse(public)
 
 
-def why_not_maintainable(form: StoredForm) -> Reason | None:
-    """What in the kept form keeps changes from being applied exactly, or None."""
+Places = Mapping[str, Position]
+
+
+def why_not_maintainable(form: StoredForm, places: Places) -> Reason | None:
+    """What in the kept form keeps changes from being applied exactly, or None; `places` of its columns in the text."""
     kept = form.kept
     inner = kept.content if isinstance(kept, KeptBag) else kept.input
     for field in () if isinstance(kept, KeptGroups) else kept.content.schema:
         if (why := why_no_identity(field.type)) is not None:
-            return _of_column(field, why)
-    keys = _why_not_keys(kept.content, kept.key) if isinstance(kept, KeptGroups) else None
-    return keys or next((reason for node in walk(inner) if (reason := _why_not_inside(node)) is not None), None)
+            return _of_column(field, why, places)
+    keys = _why_not_keys(kept.content, kept.key, places) if isinstance(kept, KeptGroups) else None
+    inside = (reason for node in walk(inner) if (reason := _why_not_inside(node, places)) is not None)
+    return keys or next(inside, None)
 
 
-def _why_not_inside(node: object) -> Reason | None:
+def _why_not_inside(node: object, places: Places) -> Reason | None:
     """Why the old rows of an operator could not be found again."""
     match node:
         case Aggregate(group_by=keys):
-            found = why_not_settled(node)
-            return _why_not_keys(node, keys) or (Reason(*found) if found else None)
+            return _why_not_keys(node, keys, places) or _why_not_measured(node, places)
         case Window(partition_by=keys, columns=columns):
-            return _why_not_keys(node, keys) or next((r for c in columns if (r := _why_not_over(c)) is not None), None)
+            over = (reason for c in columns if (reason := _why_not_over(c, places)) is not None)
+            return _why_not_keys(node, keys, places) or next(over, None)
         case _:
             return None
 
 
-def _why_not_keys(rel: Relation, keys: tuple[str, ...]) -> Reason | None:
+def _why_not_keys(rel: Relation, keys: tuple[str, ...], places: Places) -> Reason | None:
     for field in rel.schema:
         if field.name in keys and not is_comparable(field.type):
-            return _of_column(field, "values that are equal without being the same make one group")
+            return _of_column(field, "values that are equal without being the same make one group", places)
     return None
 
 
-def _of_column(field: Field, why: str) -> Reason:
-    return Reason(f"column {field.name} of type {field.type}", why)
+def _of_column(field: Field, why: str, places: Places) -> Reason:
+    base = field.name.removeprefix(_HIDDEN)
+    place = next((places[n] for n in (field.name, base, f"__vk_{base}") if n in places), None)
+    return Reason(f"column {base} of type {field.type}", why, place)
 
 
-def _why_not_over(column: WindowColumn) -> Reason | None:
+def _why_not_measured(rel: Aggregate, places: Places) -> Reason | None:
+    found = why_not_settled(rel)
+    if found is None:
+        return None
+    measure, why = found
+    return Reason(f"{measure.function}() inside the view", why, places.get(measure.name))
+
+
+def _why_not_over(column: WindowColumn, places: Places) -> Reason | None:
     if is_settled(column):
         return None
     return Reason(
         f"{column.function.lower()}() OVER (… {column.frame})",
         "it may answer otherwise in another computation, so the old rows could not be found again",
+        places.get(column.name),
     )
 
 
@@ -258,7 +276,7 @@ def _shown_names(core: Relation, above: list[Above]) -> dict[str, str]:
         if isinstance(operator, Project):
             renamed = {i.value.name: i.name for i in reversed(operator.items) if isinstance(i.value, Column)}
             current = {n: renamed[c] for n, c in current.items() if c in renamed}
-    hidden = {n: f"__vk_h_{n.removeprefix('__vk_')}" for n in names(core)}
+    hidden = {n: f"{_HIDDEN}{n.removeprefix('__vk_')}" for n in names(core)}
     shown = tuple(current.get(n, hidden[n]) for n in names(core))
     return dict(zip(names(core), storable_names(shown), strict=True))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pyspark.errors import PySparkException
@@ -91,9 +92,9 @@ def define(statement: CreateView, expanded: Expanded, session: SparkSession, reg
     columns = _output_columns(statement, schema)
     name = registry.tables.canonical(statement.name)
     catalog = SourceCatalog(session, registry)
-    definition, reason = _read(query, schema, tuple(n for n, _ in columns), session, catalog)
+    definition, places, reason = _read(query, schema, tuple(n for n, _ in columns), session, catalog)
     if definition is not None:
-        reason = why_not_maintainable(stored_form(definition, backing_name(name)))
+        reason = why_not_maintainable(stored_form(definition, backing_name(name)), places)
     return View(
         id=uuid.uuid4().hex,
         name=name,
@@ -105,7 +106,7 @@ def define(statement: CreateView, expanded: Expanded, session: SparkSession, reg
         has_star=_has_star(query),
         policy=statement.policy,
         sources=_sources(query, session, catalog, registry),
-        definition=definition,
+        definition=definition if reason is None else None,  # a recompute needs no columns beside its own
         reason=_moved(reason, statement.query_start, expanded),
         settings={key: session.conf.get(key) or "" for key in MEANING},
         namespace=(session.catalog.currentCatalog(), session.catalog.currentDatabase()),
@@ -186,18 +187,21 @@ def _output_columns(statement: CreateView, schema: StructType) -> tuple[tuple[st
 
 def _read(
     query: str, schema: StructType, output: tuple[str, ...], session: SparkSession, catalog: SourceCatalog
-) -> tuple[Relation | None, Reason | None]:
-    """The definition as typed algebra, if it can be read and Spark agrees with the reading; else why not."""
+) -> tuple[Relation | None, Mapping[str, Position], Reason | None]:
+    """The definition as typed algebra, if it can be read and Spark agrees with the reading; else why not.
+
+    With it comes where in the text its columns come from.
+    """
     try:
         tree = parse_query(query)
     except SqlError as error:
-        return None, Reason("this query", f"its text cannot be read: {error.message}", error.position)
+        return None, {}, Reason("this query", f"its text cannot be read: {error.message}", error.position)
     foreign = _own_function(tree, session)
     if foreign is not None:
-        return None, foreign
+        return None, {}, foreign
     bound = bind(tree, catalog, output)
     if not isinstance(bound, Bound):
-        return None, bound
+        return None, {}, bound
 
     def ask(text: str) -> tuple[str, ...]:
         return tuple(type_ for _, type_ in schema_columns(session.sql(text).schema))
@@ -207,12 +211,12 @@ def _read(
         # Both texts at one moment: what the clock gives is in Spark's plans.
         text, query = unparse(bound.as_read, _AtOnce()), at_moment(query, _SOME_MOMENT)
         if [f.dataType for f in session.sql(text).schema.fields] != [f.dataType for f in schema.fields]:
-            return None, Reason("this query", "Spark gives other types for it than for how it was read")
+            return None, {}, Reason("this query", "Spark gives other types for it than for how it was read")
         if not same_plan(session, query, text):
-            return None, Reason("this query", "Spark's plan for it differs from the plan for how it was read")
+            return None, {}, Reason("this query", "Spark's plan for it differs from the plan for how it was read")
     except PySparkException as error:
-        return None, Reason("this query", f"Spark does not accept how it was read: {sql_error(error).message}")
-    return relation, None
+        return None, {}, Reason("this query", f"Spark does not accept how it was read: {sql_error(error).message}")
+    return relation, bound.places, None
 
 
 def _own_function(tree: Tree, session: SparkSession) -> Reason | None:

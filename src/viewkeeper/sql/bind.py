@@ -36,9 +36,10 @@ from viewkeeper.algebra.scalars import TRUE, Clock, Column, Scalar, substitute
 from viewkeeper.algebra.sessions import has_sessions, without_sessions
 from viewkeeper.algebra.sets import as_groups
 from viewkeeper.algebra.subqueries import as_joins
+from viewkeeper.algebra.times import with_plain_times
 from viewkeeper.algebra.types import UNKNOWN
 from viewkeeper.errors import InternalError, Position
-from viewkeeper.sql.catalog import Catalog, DeltaTable, KeptView, Source, Unmaintainable
+from viewkeeper.sql.catalog import Catalog, DeltaTable, Generated, KeptView, Named, Unmaintainable
 from viewkeeper.sql.expressions import (
     NOT_YET,
     Refusal,
@@ -50,8 +51,9 @@ from viewkeeper.sql.expressions import (
     to_scalar,
 )
 from viewkeeper.sql.groups import bind_groups, is_aggregate
+from viewkeeper.sql.labels import Labels
 from viewkeeper.sql.names import name_sources, qualify_names
-from viewkeeper.sql.parse import generate, ordered_by, position, unaliased
+from viewkeeper.sql.parse import generate, ordered_by, unaliased
 from viewkeeper.sql.pivots import as_selects, bind_pivot, pivot_of
 from viewkeeper.sql.times import as_lateral_views, is_time_window, to_time_window
 from viewkeeper.sql.windows import bind_windows, ordering
@@ -59,10 +61,14 @@ from viewkeeper.sql.windows import bind_windows, ordering
 
 @dataclass(frozen=True)
 class Bound:
-    """The definition as algebra, as it was read and with subqueries as joins; types are still unknown."""
+    """The definition as algebra, as it was read and with subqueries as joins; types are still unknown.
+
+    `places` says where in the text a column of it comes from.
+    """
 
     as_read: Relation
     relation: Relation
+    places: Mapping[str, Position]
 
 
 def bind(tree: exp.Query, catalog: Catalog, output: tuple[str, ...]) -> Bound | Reason:
@@ -74,21 +80,24 @@ def bind(tree: exp.Query, catalog: Catalog, output: tuple[str, ...]) -> Bound | 
         qualified = qualify_names(tree, sources)
         binder = _Binder({k.lower(): v for k, v in sources.items()})
         relation = binder.query(qualified, {}).relation
-        renamed = zip(output, relation.schema, strict=True)
+        renamed = tuple(zip(output, relation.schema, strict=True))
+        places = binder.labels.places
+        places.update({n: places[f.name] for n, f in renamed if f.name in places})
         shown = Project(relation, tuple(Item(n, Column(f.name), f.type) for n, f in renamed))
         as_read = collapse(prune(shown))
-        lowered = in_filters(collapse(prune(as_groups(as_joins(as_read)))))
+        lowered = in_filters(collapse(prune(with_plain_times(as_groups(as_joins(as_read))))))
         if (clock := misplaced(lowered)) is not None:
             raise _clock_elsewhere(tree, clock)
         if sessions and has_sessions(without_sessions(lowered)):
             why = "sessions are followed only where they are grouped by, and with a constant gap"
             raise refuse(sessions[0], "session_window()", why)
-        return Bound(as_read, lowered)
+        return Bound(as_read, lowered, places)
     except Refusal as refusal:
         return refusal.reason
     except CannotJoin as refusal:
         about = names(refusal.about) if refusal.about else ()
-        return replace(refusal.reason, position=next((binder.stands[n] for n in about if n in binder.stands), None))
+        places = binder.labels.places
+        return replace(refusal.reason, position=next((places[n] for n in about if n in places), None))
 
 
 def _clock_elsewhere(tree: exp.Query, clock: Clock) -> Refusal:
@@ -119,18 +128,11 @@ Withs = Mapping[str, _With]
 
 @dataclass
 class _Binder:
-    sources: Mapping[str, Source]
-    taken: set[str] = field(default_factory=set)
-    stands: dict[str, Position] = field(default_factory=dict)  # where the subquery stands that makes a column
+    sources: Mapping[str, Named]
+    labels: Labels = field(default_factory=Labels)
 
-    def fresh(self, base: str) -> str:
-        """A column name nothing else in this view has."""
-        name, count = base, 1
-        while name.lower() in self.taken:
-            count += 1
-            name = f"{base}_{count}"
-        self.taken.add(name.lower())
-        return name
+    def fresh(self, base: str, of: exp.Expr | None = None) -> str:
+        return self.labels.fresh(base, of)
 
     # Queries
 
@@ -150,8 +152,8 @@ class _Binder:
     def subquery(self, tree: exp.Expr, withs: Withs, around: Scope) -> _Rows:
         """A query that may read the row around it."""
         rows = self.query(tree, withs, around)
-        if stands := position(tree):
-            self.stands.update(dict.fromkeys(names(rows.relation), stands))
+        for name in names(rows.relation):
+            self.labels.place(name, tree)
         return rows
 
     def set_operation(self, tree: exp.SetOperation, withs: Withs, outer: Scope | None) -> _Rows:
@@ -162,8 +164,9 @@ class _Binder:
         match tree:
             case exp.Union():
                 outputs = [self.fresh(label) for label in labels]
-                both = Union((_renamed(left.relation, outputs), _renamed(right.relation, outputs)))
-                return _distinct(_Rows(both, labels)) if distinct else _Rows(both, labels)
+                branches = (*_branches(left.relation, distinct), *_branches(right.relation, distinct))
+                all_rows = _Rows(Union(tuple(_renamed(b, outputs) for b in branches)), labels)
+                return _distinct(all_rows) if distinct else all_rows
             case exp.Except():
                 return _Rows(SetOperation(left.relation, right.relation, "except", not distinct), labels)
             case exp.Intersect():
@@ -192,19 +195,19 @@ class _Binder:
         _refuse_clauses(tree, tuple(_CLAUSES))
         relation, scope = self.from_clause(tree, withs, outer)
         if pivot := pivot_of(tree):
-            return _Rows(*bind_pivot(tree, pivot, relation, scope, self.fresh))
+            return _Rows(*bind_pivot(tree, pivot, relation, scope, self.labels))
         if where := tree.args.get("where"):
             relation = Filter(relation, to_scalar(where.this, scope))
         replaced: dict[str, str] = {}
         if is_aggregate(tree):
-            relation, scope, replaced = bind_groups(tree, relation, scope, self.fresh)
-        relation, windows = bind_windows(tree, relation, scope, replaced, self.fresh)
+            relation, scope, replaced = bind_groups(tree, relation, scope, self.labels)
+        relation, windows = bind_windows(tree, relation, scope, replaced, self.labels)
         replaced |= windows
         if qualified := tree.args.get("qualify"):
             relation = Filter(relation, to_scalar(qualified.this, scope, replaced))
         relation, outputs = self.outputs(tree, relation, scope, replaced)
-        labels = tuple(label for label, _ in outputs)
-        items = tuple(Item(self.fresh(label), value, UNKNOWN) for label, value in outputs)
+        labels = tuple(label for label, _, _ in outputs)
+        items = tuple(Item(self.fresh(label, of), value, UNKNOWN) for label, value, of in outputs)
         distinct = tree.args.get("distinct")
         if isinstance(distinct, exp.Distinct) and distinct.args.get("on"):
             raise refuse(distinct, "DISTINCT ON", NOT_YET)
@@ -214,21 +217,21 @@ class _Binder:
 
     def outputs(
         self, tree: exp.Select, relation: Relation, scope: Scope, replaced: Mapping[str, str]
-    ) -> tuple[Relation, list[tuple[str, Scalar]]]:
+    ) -> tuple[Relation, list[tuple[str, Scalar, exp.Expr]]]:
         """The selected columns by label; a generator among them adds rows to the relation."""
-        found: list[tuple[str, Scalar]] = []
+        found: list[tuple[str, Scalar, exp.Expr]] = []
         for number, selected in enumerate(tree.expressions):
             inner = unaliased(selected)
             if not is_generator(inner):
                 label = selected.output_name or f"c{number + 1}"
-                found.append((label, to_scalar(selected, scope, replaced)))
+                found.append((label, to_scalar(selected, scope, replaced), selected))
                 continue
             labels = [i.name for i in selected.expressions] if isinstance(selected, exp.Aliases) else [selected.alias]
             if not all(labels):
                 raise refuse(inner, generate(inner), "name the columns it makes by AS")
             fields = tuple(Field(self.fresh(label), UNKNOWN) for label in labels)
             relation = Generate(relation, to_generator(inner, scope), fields)
-            found += [(label, Column(f.name)) for label, f in zip(labels, fields, strict=True)]
+            found += [(label, Column(f.name), selected) for label, f in zip(labels, fields, strict=True)]
         return relation, found
 
     def top(self, tree: exp.Select, rows: _Rows, scope: Scope, replaced: Mapping[str, str]) -> _Rows:
@@ -343,6 +346,9 @@ class _Binder:
                 return _Rows(Scan(name, tuple(ScanColumn(c, self.fresh(c), t) for c, t in columns)), labels)
             case KeptView(_, public):
                 return _Rows(self.with_own_names(public), labels)
+            case Generated(generator, columns):
+                fields = tuple(Field(self.fresh(c), t) for c, t in columns)
+                return _Rows(Generate(Values((), ((),)), generator, fields), labels)
             case Unmaintainable():
                 raise refuse(tree, source.name, source.why)
             case _:
@@ -403,6 +409,15 @@ def _with_clause(tree: exp.Query, outer: Withs) -> Withs:
 def _distinct(rows: _Rows) -> _Rows:
     """DISTINCT is grouping by every column, with nothing to measure."""
     return _Rows(Aggregate(rows.relation, names(rows.relation), ()), rows.labels)
+
+
+def _branches(rel: Relation, distinct: bool) -> tuple[Relation, ...]:
+    """A UNION inside of a UNION adds its branches to it; Spark takes them together, too."""
+    match rel:
+        case Aggregate(Union(inputs) as union, group_by, ()) if distinct and group_by == names(union):
+            return inputs
+        case _:
+            return (rel,)
 
 
 def _renamed(rel: Relation, outputs: list[str]) -> Relation:

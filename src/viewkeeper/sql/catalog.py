@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from viewkeeper.algebra.relations import Relation
+from viewkeeper.algebra.scalars import Scalar
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,17 @@ class Unmaintainable:
 
 
 Source = DeltaTable | KeptView | Unmaintainable
+
+
+@dataclass(frozen=True)
+class Generated:
+    """Not a table but a function in the place of one, which makes rows of constants."""
+
+    generator: Scalar
+    columns: tuple[tuple[str, str], ...]
+
+
+Named = Source | Generated
 
 
 class Catalog(Protocol):

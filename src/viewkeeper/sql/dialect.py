@@ -14,6 +14,7 @@ from sqlglot import exp
 from sqlglot.dialects.spark import Spark
 from sqlglot.generators.spark import SparkGenerator
 from sqlglot.parsers.spark import SparkParser
+from sqlglot.tokenizer_core import TokenType
 
 from viewkeeper.errors import SetupError
 from viewkeeper.sql.functions import AGGREGATES
@@ -65,6 +66,13 @@ class ViewSpark(Spark):
         FUNCTION_PARSERS: ClassVar[Any] = {
             k: v for k, v in SparkParser.FUNCTION_PARSERS.items() if k in _SPECIAL_SYNTAX
         }
+
+        # `x FOR y IN …` is no comprehension here, but stands in PIVOT.
+        RANGE_PARSERS: ClassVar[Any] = {k: v for k, v in SparkParser.RANGE_PARSERS.items() if k != TokenType.FOR}
+
+        def _parse_pivot_aggregation(self) -> exp.Expr | None:
+            """PIVOT takes expressions over aggregates, not only calls of them."""
+            return self._parse_alias(self._parse_disjunction())
 
     class Generator(SparkGenerator):
         TYPE_MAPPING: ClassVar[Any] = {**SparkGenerator.TYPE_MAPPING, exp.DType.TIME: "TIME"}

@@ -187,7 +187,7 @@ def _verbatim(tree: exp.Expr, scope: Scope, replaced: Mapping[str, str] | None) 
 
 
 def is_generator(tree: exp.Expr) -> bool:
-    return isinstance(tree, exp.Func) and _function_name(tree) in GENERATORS
+    return isinstance(tree, exp.Func) and function_name(tree) in GENERATORS
 
 
 def to_generator(tree: exp.Expr, scope: Scope) -> Scalar:
@@ -199,16 +199,17 @@ def to_generator(tree: exp.Expr, scope: Scope) -> Scalar:
 
 def clock_function(tree: exp.Expr) -> str | None:
     """The function of the clock that this is, under its one name."""
-    return MOMENTS.get(_function_name(tree)) if isinstance(tree, exp.Func) and not tree.expressions else None
+    return MOMENTS.get(function_name(tree)) if isinstance(tree, exp.Func) and not tree.expressions else None
 
 
-def _function_name(tree: exp.Func) -> str:
+def function_name(tree: exp.Func) -> str:
     return (tree.name if isinstance(tree, exp.Anonymous) else tree.sql_name()).lower()
 
 
 def _is_hole(node: exp.Expr, replaced: Mapping[str, str] | None) -> bool:
     own = isinstance(node, exp.Column | exp.Coalesce) or is_subquery(node) or clock_function(node) is not None
-    return own or bool(replaced and generate(node) in replaced)
+    timed = isinstance(node, exp.Anonymous) and node.name.lower() == "window_time"  # read as something else later
+    return own or timed or bool(replaced and generate(node) in replaced)
 
 
 def _check(tree: exp.Expr) -> None:
@@ -228,7 +229,7 @@ def _check(tree: exp.Expr) -> None:
             pass
     if isinstance(tree, exp.Func):
         arity = len(tree.expressions) if isinstance(tree, exp.Anonymous) else 0
-        _check_function(tree, _function_name(tree), arity)
+        _check_function(tree, function_name(tree), arity)
 
 
 def _check_function(tree: exp.Expr, name: str, arity: int) -> None:
@@ -239,5 +240,3 @@ def _check_function(tree: exp.Expr, name: str, arity: int) -> None:
         raise refuse(tree, f"{name}()", "rows are made from rows only at the top of a SELECT or in LATERAL VIEW")
     if name in WINDOW_ONLY:
         raise refuse(tree, f"{name}()", "a window function needs OVER")
-    if name == "window_time":
-        raise refuse(tree, f"{name}()", "only Spark's own time windows have it; take window.end")

@@ -37,7 +37,7 @@ def canonical(plan: str) -> str:
     plan = _ATTRIBUTE.sub(r"#\1", plan).replace("Join Cross", "Join Inner")
     plan = _HINT.sub("", _GENERATE.sub(r"\1[", plan))
     root = _tree(plan.splitlines())
-    shown = _Canon().visit(_left_outer(root))
+    shown = _Canon(_defined(root)).visit(_left_outer(root))
     return "\n".join([f"output {shown.outputs}", *shown.lines])
 
 
@@ -74,15 +74,30 @@ def _left_outer(node: _PlanNode) -> _PlanNode:
 
 @dataclass(frozen=True)
 class _Shown:
-    """A canonical subplan: its lines, the attributes it gives in order, and what each raw number became."""
+    """A canonical subplan: its lines, the attributes it gives in order, and what each raw number became.
+
+    `unsaid` are attributes whose raw number the plan has not shown.
+    """
 
     lines: tuple[str, ...]
     outputs: tuple[str, ...]
     meaning: dict[str, str]
+    unsaid: tuple[str, ...] = ()
+
+
+def _defined(node: _PlanNode) -> frozenset[str]:
+    """The raw numbers that the plan shows where they are made; Range alone does not show its own."""
+    made = re.findall(r"(?<= AS )#(\d+)", node.text)
+    if not node.inputs:
+        made = re.findall(r"#(\d+)", node.text)
+    elif node.text.startswith(("Generate ", "Expand ")):
+        made += re.findall(r"#(\d+)", node.text[_last_list(node.text) :])
+    return frozenset(made).union(*map(_defined, node.inputs))
 
 
 @dataclass
 class _Canon:
+    defined: frozenset[str]
     count: int = 0
 
     def visit(self, node: _PlanNode, ordered: bool = False) -> _Shown:
@@ -92,14 +107,19 @@ class _Canon:
         meaning: dict[str, str] = {}
         for shown in reversed(inputs):
             meaning.update(shown.meaning)
+        if node.text.startswith("Range ("):
+            number = self.fresh()
+            return _Shown((node.text,), (number,), {}, (number,))
+        unsaid = [number for shown in inputs for number in shown.unsaid]
         if _PLACING.match(node.text) and not ordered:
             return inputs[0]
         if node.text == "Project":  # of no columns: only how many rows there are counts
             return _Shown(inputs[0].lines, (), meaning)
         if node.text.startswith("Project ["):
-            return _Shown(inputs[0].lines, self.computed(node.text[len("Project [") : -1], meaning), meaning)
+            computed = self.computed(node.text[len("Project [") : -1], meaning, unsaid)
+            return _Shown(inputs[0].lines, computed, meaning, tuple(n for n in unsaid if n in computed))
         once, repeated = _without_repeats(node.text)
-        text = _ordered_terms(self.resolve(once, meaning))
+        text = _ordered_terms(self.resolve(once, meaning, unsaid))
         meaning.update({again: meaning[first] for again, first in repeated.items()})
         outputs = self.outputs(text, inputs)
         lines = [text]
@@ -107,20 +127,24 @@ class _Canon:
             if text.startswith("Union"):  # the one operator that goes by position
                 lines.append(f"  output {shown.outputs}")
             lines.extend("  " + line for line in shown.lines)
-        return _Shown(tuple(lines), outputs, meaning)
+        return _Shown(tuple(lines), outputs, meaning, tuple(unsaid))
 
-    def computed(self, items: str, meaning: dict[str, str]) -> tuple[str, ...]:
+    def fresh(self) -> str:
+        self.count += 1
+        return f"#{self.count - 1}"
+
+    def computed(self, items: str, meaning: dict[str, str], unsaid: list[str]) -> tuple[str, ...]:
         """What a projection gives; from now on a column that it computes is its expression."""
         outputs = []
         for item in _items(items):
             value, named, number = item.rpartition(" AS #")
-            shown = self.resolve(value if named and number.isdigit() else item, meaning)
+            shown = self.resolve(value if named and number.isdigit() else item, meaning, unsaid)
             if named and number.isdigit():
                 meaning[number] = shown
             outputs.append(shown)
         return tuple(outputs)
 
-    def resolve(self, text: str, meaning: dict[str, str]) -> str:
+    def resolve(self, text: str, meaning: dict[str, str], unsaid: list[str]) -> str:
         """The operator's text with canonical numbers; learns what its new attributes mean."""
 
         def rename(match: re.Match[str]) -> str:
@@ -131,9 +155,11 @@ class _Canon:
 
         def number(match: re.Match[str]) -> str:
             raw = match[1]
-            if raw not in meaning:
-                meaning[raw] = f"#{self.count}"
-                self.count += 1
+            if raw not in meaning and raw not in self.defined and unsaid:
+                # Whose it is is certain if there is only one; else it is like nothing in any other plan.
+                meaning[raw] = unsaid.pop() if len(unsaid) == 1 else f"#?{raw}"
+            elif raw not in meaning:
+                meaning[raw] = self.fresh()
             return meaning[raw]
 
         return re.sub(r"#(\d+)", number, _RENAME.sub(rename, text))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 
@@ -13,6 +12,7 @@ from viewkeeper.algebra.relations import Aggregate, Filter, Item, Measure, Proje
 from viewkeeper.algebra.scalars import Column, Scalar
 from viewkeeper.algebra.types import UNKNOWN
 from viewkeeper.sql.expressions import NOT_YET, Scope, aggregate_calls, refuse, to_scalar
+from viewkeeper.sql.labels import Labels
 from viewkeeper.sql.parse import generate, ordered_by, unaliased
 from viewkeeper.sql.windows import ordering
 
@@ -22,7 +22,7 @@ class Computed:
     """The columns of a projection below an aggregate: what it reads, each value once."""
 
     scope: Scope
-    fresh: Callable[[str], str]
+    labels: Labels
     items: list[Item] = field(default_factory=list)
 
     def value(self, tree: exp.Expr, scalar: Scalar) -> str:
@@ -30,7 +30,8 @@ class Computed:
         for item in self.items:
             if item.value == scalar:
                 return item.name
-        name = scalar.name if isinstance(scalar, Column) else self.fresh(f"__vk_{tree.name or 'x'}".lower())
+        name = scalar.name if isinstance(scalar, Column) else self.labels.fresh(f"__vk_{tree.name or 'x'}".lower())
+        self.labels.place(name, tree)
         self.items.append(Item(name, scalar, UNKNOWN))
         return name
 
@@ -59,7 +60,7 @@ class Computed:
             args = list(args[0].expressions)
         values = [] if any(isinstance(a, exp.Star) for a in args) else [to_scalar(a, self.scope) for a in args]
         return Measure(
-            self.fresh(function),
+            self.labels.fresh(function, inner),
             function,
             tuple(self.value(inner, value) for value in values),
             UNKNOWN,
@@ -77,11 +78,11 @@ def is_aggregate(tree: exp.Select) -> bool:
 
 
 def bind_groups(
-    tree: exp.Select, relation: Relation, scope: Scope, fresh: Callable[[str], str]
+    tree: exp.Select, relation: Relation, scope: Scope, labels: Labels
 ) -> tuple[Relation, Scope, dict[str, str]]:
     """γ and HAVING; what can be seen above them, and the column that holds each expression of that text."""
     having = tree.args.get("having")
-    below = Computed(scope, fresh)
+    below = Computed(scope, labels)
     grouped_by, sets = _group_keys(tree)
     keys = {generate(k): below.value(k, to_scalar(k, scope)) for k in grouped_by}
     measures: dict[str, Measure] = {}

@@ -12,16 +12,17 @@ from sqlglot.optimizer.scope import traverse_scope
 from sqlglot.schema import MappingSchema
 
 from viewkeeper.algebra.reasons import Reason
-from viewkeeper.sql.catalog import Catalog, Source, Unmaintainable
+from viewkeeper.sql.catalog import Catalog, Named, Source, Unmaintainable
 from viewkeeper.sql.dialect import ViewSpark
 from viewkeeper.sql.expressions import Refusal, refuse
+from viewkeeper.sql.tables import is_function, to_rows
 
 _PLACEHOLDER = "__vk_source_"
 
 
 @dataclass(frozen=True)
 class TableMention:
-    """A table's name in the text: its parts, where it stands, and whether it has an alias."""
+    """A table's name in the text: its parts, where it stands, and whether it has an alias or can get none there."""
 
     parts: tuple[str, ...]
     start: int
@@ -45,7 +46,8 @@ def table_mentions(tree: exp.Query) -> tuple[TableMention, ...]:
         if not all(isinstance(p, exp.Identifier) and "start" in p.meta for p in parts):
             raise refuse(table, "this table reference", "only tables and views named directly can be followed")
         start, end = parts[0].meta["start"], parts[-1].meta["end"] + 1
-        found.append(TableMention(tuple(p.name for p in parts), start, end, bool(table.alias)))
+        aliased = bool(table.alias or table.args.get("sample"))  # TABLESAMPLE comes before an alias
+        found.append(TableMention(tuple(p.name for p in parts), start, end, aliased))
     return tuple(found)
 
 
@@ -60,15 +62,13 @@ def _real_tables(tree: exp.Query) -> list[exp.Table]:
         for source in scope.sources.values()
         if isinstance(source, exp.Table)
     }
-    missed = [t for t in tree.find_all(exp.Table) if not isinstance(t.this, exp.Identifier)]
-    if missed:
-        raise refuse(missed[0], "table function", "its rows are not those of a table")
-    return list(tables.values())
+    return [table for table in tables.values() if not is_function(table)]
 
 
-def name_sources(tree: exp.Query, catalog: Catalog) -> dict[str, Source]:
+def name_sources(tree: exp.Query, catalog: Catalog) -> dict[str, Named]:
     """Give each table mention a name of one part that nothing else has; return what each stands for."""
-    sources: dict[str, Source] = {}
+    sources: dict[str, Named] = {}
+    functions = [table for table in tree.find_all(exp.Table) if is_function(table)]
     for number, table in enumerate(_real_tables(tree)):
         if table.args.get("version") or table.args.get("when"):
             raise refuse(table, "VERSION AS OF", "a pinned version never changes; read the table itself")
@@ -85,6 +85,12 @@ def name_sources(tree: exp.Query, catalog: Catalog) -> dict[str, Source]:
         table.set("this", exp.to_identifier(name))
         table.set("db", None)
         table.set("catalog", None)
+    for number, table in enumerate(functions, len(sources)):
+        name = f"{_PLACEHOLDER}{number}"
+        sources[name] = to_rows(table)
+        if not table.alias:
+            table.set("alias", exp.TableAlias(this=exp.to_identifier(name)))
+        table.set("this", exp.to_identifier(name))
     return sources
 
 
@@ -97,7 +103,7 @@ def _strip_qualifiers(tree: exp.Query, table: exp.Table) -> None:
                 column.set("catalog", None)
 
 
-def qualify_names(tree: exp.Query, sources: Mapping[str, Source]) -> exp.Query:
+def qualify_names(tree: exp.Query, sources: Mapping[str, Named]) -> exp.Query:
     schema = MappingSchema({name: dict(source.columns) for name, source in sources.items()}, dialect=ViewSpark)
     try:
         qualified = qualify(tree, schema=schema, dialect=ViewSpark, quote_identifiers=False)

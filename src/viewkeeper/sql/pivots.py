@@ -6,14 +6,13 @@ then under the names of those that it makes of itself, and of nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from sqlglot import exp
 
-from viewkeeper.algebra.relations import Field, Measure, Pivot, Project, Relation, Unpivot
+from viewkeeper.algebra.relations import Field, Item, Pivot, Project, Relation, Unpivot
 from viewkeeper.algebra.types import UNKNOWN
-from viewkeeper.sql.expressions import NOT_YET, Scope, refuse, to_scalar
+from viewkeeper.sql.expressions import NOT_YET, Scope, aggregate_calls, refuse, to_scalar
 from viewkeeper.sql.groups import Computed
+from viewkeeper.sql.labels import Labels
 from viewkeeper.sql.parse import generate, unaliased
 
 
@@ -89,42 +88,37 @@ def _members(tree: exp.Expr) -> list[exp.Expr]:
     return list(inner.expressions) if isinstance(inner, exp.Tuple) else [inner]
 
 
-def _measure(tree: exp.Expr, below: Computed) -> Measure:
-    measure = below.measure(tree)
-    if measure.function in _ANY_ROW:
-        raise refuse(tree, f"{measure.function}() in PIVOT", "which row it takes depends on how Spark computes it")
-    return measure
-
-
-_ANY_ROW = frozenset("any_value first first_value last last_value".split())
-
-
 def pivot_of(tree: exp.Select) -> exp.Pivot | None:
     """The PIVOT or UNPIVOT that the SELECT stands for."""
     return next((e.this for e in tree.expressions if isinstance(e.this, exp.Pivot)), None)
 
 
 def bind_pivot(
-    tree: exp.Select, pivot: exp.Pivot, relation: Relation, scope: Scope, fresh: Callable[[str], str]
+    tree: exp.Select, pivot: exp.Pivot, relation: Relation, scope: Scope, names: Labels
 ) -> tuple[Relation, tuple[str, ...]]:
     """The rows of the SELECT that stands for a PIVOT or UNPIVOT, and the labels of its columns."""
     (field,) = pivot.args["fields"]
     labels = tuple(e.output_name for e in tree.expressions)
     kept = len(labels) - len(_labels(pivot))
-    below = Computed(scope, fresh)
+    below = Computed(scope, names)
 
     def computed(parts: list[exp.Expr]) -> tuple[str, ...]:
         return tuple(below.value(part, to_scalar(part, scope)) for part in parts)
 
     keys = computed([unaliased(e) for e in tree.expressions[:kept]])
-    outputs = tuple(fresh(label) for label in labels[kept:])
+    outputs = tuple(names.fresh(label) for label in labels[kept:])
     if _is_unpivot(pivot):
         taken = tuple(computed(_members(e)) for e in field.expressions)
-        names = tuple(str(e.args["alias"].name) for e in field.expressions)
+        given = tuple(str(e.args["alias"].name) for e in field.expressions)
         fields = tuple(Field(name, UNKNOWN) for name in outputs)
         rows = Project(relation, tuple(below.items))
-        return Unpivot(rows, keys, taken, names, fields, bool(pivot.args.get("include_nulls"))), labels
+        return Unpivot(rows, keys, taken, given, fields, bool(pivot.args.get("include_nulls"))), labels
     columns = computed(_members(field.this))
     values = tuple(tuple(to_scalar(cell, Scope()) for cell in _members(value)) for value in field.expressions)
-    measures = tuple(_measure(unaliased(call), below) for call in pivot.expressions)
-    return Pivot(Project(relation, tuple(below.items)), keys, columns, values, measures, outputs), labels
+    measures = {generate(c): below.measure(c) for e in pivot.expressions for c in aggregate_calls(unaliased(e))}
+    named = {text: m.name for text, m in measures.items()}
+    results = tuple(
+        Item(names.fresh("__vk_result", e), to_scalar(e, Scope(), named), UNKNOWN) for e in pivot.expressions
+    )
+    rows = Project(relation, tuple(below.items))
+    return Pivot(rows, keys, columns, values, tuple(measures.values()), results, outputs), labels

@@ -31,11 +31,17 @@ _UNTYPED = (Project, Aggregate, Values, Union, Window, Generate, Pivot, Unpivot)
 
 def with_types(rel: Relation, ask: AskSchema) -> Relation:
     """The relation with every computed column's type filled in. `ask` gives the column types of a query."""
-    untyped = [n for n in walk(rel) if isinstance(n, _UNTYPED) and n.schema]
+    shown = [n for n in walk(rel) if isinstance(n, _UNTYPED) and n.schema]
+    untyped: list[Relation] = [*shown, *(_measured(n) for n in shown if isinstance(n, Pivot))]
     queries = [f"({unparse(node)}) AS __vk_q{i}" for i, node in enumerate(untyped)]
     found = iter(ask("SELECT * FROM " + " CROSS JOIN ".join(queries)) if queries else ())
     types: dict[Relation, tuple[str, ...]] = {node: tuple(next(found) for _ in node.schema) for node in untyped}
     return _fill(rel, types)
+
+
+def _measured(pivot: Pivot) -> Aggregate:
+    """The measures of a PIVOT, which shows only what it makes of them."""
+    return Aggregate(pivot.input, (), pivot.measures)
 
 
 def _fill(rel: Relation, types: Types) -> Relation:
@@ -55,9 +61,15 @@ def _fill(rel: Relation, types: Types) -> Relation:
         case Generate(input, generator, fields, outer):
             made = zip(fields, known[len(input.schema) :], strict=True)
             return Generate(input, generator, tuple(Field(f.name, t) for f, t in made), outer)
-        case Pivot(_, group_by, measures=measures):
-            measured = zip(measures, known[len(group_by) :], strict=False)  # the same for each value
-            return replace(typed, measures=tuple(replace(m, type=t) for m, t in measured))
+        case Pivot(_, group_by, measures=measures, results=results):
+            assert isinstance(rel, Pivot)
+            measured = zip(measures, types[_measured(rel)], strict=True)
+            shown = zip(results, known[len(group_by) :], strict=False)  # the same for each value
+            return replace(
+                typed,
+                measures=tuple(replace(m, type=t) for m, t in measured),
+                results=tuple(replace(r, type=t) for r, t in shown),
+            )
         case Unpivot(_, kept, fields=fields):
             made = zip(fields, known[len(kept) :], strict=True)
             return replace(typed, fields=tuple(Field(f.name, t) for f, t in made))

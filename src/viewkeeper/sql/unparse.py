@@ -188,13 +188,13 @@ class _Writer:
             case Values():
                 return self.values(rel)
             case Filter(input, predicate):
-                below = self.next_to(input)
+                below = self.untimed(self.next_to(input), predicate)
                 text = self.render(predicate, below.columns)
                 if below.aggregated:
                     return replace(below, having=(*below.having, text))
                 return replace(below, where=(*below.where, text))
             case Project(input, items):
-                below = self.block(input)
+                below = self.untimed(self.block(input), *(i.value for i in items))
                 mapping = {i.name: self.render(i.value, below.columns) for i in items}
                 if any(len(text) > LONG_EXPRESSION for text in below.columns.values()):
                     below = self.wrap(below)
@@ -226,6 +226,11 @@ class _Writer:
         """The block of an input that more can be written into."""
         below = self.block(rel)
         return self.wrap(below) if below.ended else below
+
+    def untimed(self, block: _Block, *above: Scalar) -> _Block:
+        """The block, finished if window_time() is asked above its groups: Spark knows the window only from outside."""
+        calls = (n for scalar in above for n in walk(scalar) if isinstance(n, Call))
+        return self.wrap(block) if block.aggregated and any(c.name == "WINDOW_TIME" for c in calls) else block
 
     def aggregate(self, rel: Aggregate) -> _Block:
         if any(m.settled for m in rel.measures):
@@ -277,6 +282,8 @@ class _Writer:
         return replace(below, order_by=order_by, tail="\n".join(tail))
 
     def generate(self, rel: Generate) -> _Block:
+        if isinstance(rel.generator, Call) and rel.generator.name == "RANGE":  # to Spark, a table
+            return self.numbers(rel)
         below = self.next_to(rel.input)
         if below.aggregated or not below.source:
             below = self.wrap(below)
@@ -286,9 +293,23 @@ class _Writer:
         alias = self.alias("made")
         made = ", ".join(quote(f.name) for f in rel.fields)
         outer = "OUTER " if rel.outer else ""
-        view = f"LATERAL VIEW {outer}{self.render(rel.generator, below.columns)} {alias} AS {made}"
+        text = self.render(rel.generator, below.columns)
+        view = f"LATERAL VIEW {outer}{text} {alias} AS {made}"
+        if text.startswith("VARIANT_EXPLODE"):  # to Spark, only a table
+            view = f"CROSS JOIN LATERAL {text} AS {alias}({made})"
         columns = {**below.columns, **{f.name: f"{alias}.{quote(f.name)}" for f in rel.fields}}
         return replace(below, source=f"{below.source}\n{view}", columns=columns, lateral=True)
+
+    def numbers(self, rel: Generate) -> _Block:
+        below = self.block(rel.input)
+        alias = self.alias("range")
+        # With a name of its own for the column, which Spark's plan would not show otherwise (gate).
+        made = f"{self.render(rel.generator, {})} AS {alias}(`n`)"
+        if below.source or below.columns:
+            below = below if below.plain else self.wrap(below)
+            made = f"{below.source}\nCROSS JOIN {made}"
+        columns = {**below.columns, rel.fields[0].name: f"{alias}.`n`"}
+        return replace(below, source=made, columns=columns, joined=bool(below.source))
 
     def pivot(self, rel: Pivot) -> _Block:
         below = self.block(rel.input)
@@ -297,15 +318,16 @@ class _Writer:
         read = replace(below, columns={n: text for n, text in below.columns.items() if n not in constants})
         labels = _labels(read)
         columns = {**{n: quote(label) for n, label in labels.items()}, **constants}
-        # What is made is named by Spark: by the value alone, or with the measure if there are several.
-        suffixes = [f"__vk_m{i}" for i in range(len(rel.measures))] if len(rel.measures) > 1 else [""]
-        measures = [
-            render_measure(m, columns) + (f" AS {suffix}" if suffix else "")
-            for m, suffix in zip(rel.measures, suffixes, strict=True)
+        # What is made is named by Spark: by the value alone, or with the result if there are several.
+        suffixes = [f"__vk_m{i}" for i in range(len(rel.results))] if len(rel.results) > 1 else [""]
+        measures = {m.name: render_measure(m, columns) for m in rel.measures}
+        results = [
+            self.render(r.value, measures) + (f" AS {suffix}" if suffix else "")
+            for r, suffix in zip(rel.results, suffixes, strict=True)
         ]
         values = [_tuple([self.render(cell, {}) for cell in value]) for value in rel.values]
         listed = ", ".join(f"{value} AS __vk_v{i}" for i, value in enumerate(values))
-        clause = f"PIVOT ({', '.join(measures)} FOR {_tuple([columns[c] for c in rel.columns])} IN ({listed}))"
+        clause = f"PIVOT ({', '.join(results)} FOR {_tuple([columns[c] for c in rel.columns])} IN ({listed}))"
         made = [f"__vk_v{i}_{suffix}" if suffix else f"__vk_v{i}" for i in range(len(values)) for suffix in suffixes]
         shown = [*(labels[k] for k in rel.group_by), *made]
         return self.clause(self.select(read, labels), clause, dict(zip(names(rel), shown, strict=True)))
@@ -470,8 +492,16 @@ def render_measure(measure: Measure, columns: Mapping[str, str]) -> str:
 
 def _constants(rel: Relation) -> dict[str, str]:
     """The texts of the columns that are the same in all rows."""
-    items = rel.items if isinstance(rel, Project) else ()
-    return {i.name: render(i.value, {}) for i in items if not columns_of(i.value) and not subqueries(i.value)}
+    match rel:
+        case Window(input):  # a settled measure puts one in between
+            return _constants(input)
+        case Project(input, items):
+            below = _constants(input)
+            own = {i.name: render(i.value, {}) for i in items if not columns_of(i.value) and not subqueries(i.value)}
+            kept = ((i.name, i.value.name) for i in items if isinstance(i.value, Column) and i.value.name in below)
+            return {**own, **{name: below[known] for name, known in kept}}
+        case _:
+            return {}
 
 
 def _tuple(texts: Sequence[str]) -> str:

@@ -13,6 +13,7 @@ from viewkeeper.algebra.scalars import Column, Literal, Scalar
 from viewkeeper.algebra.types import UNKNOWN
 from viewkeeper.sql.expressions import Scope, refuse, to_scalar
 from viewkeeper.sql.functions import why_not_repeatable
+from viewkeeper.sql.labels import Labels
 from viewkeeper.sql.parse import generate
 
 _Spec = tuple[tuple[str, ...], tuple[Ordering, ...]]
@@ -34,7 +35,7 @@ def ordering(tree: exp.Ordered, column: str) -> Ordering:
 
 
 def bind_windows(
-    tree: exp.Select, relation: Relation, scope: Scope, replaced: Mapping[str, str], fresh: Callable[[str], str]
+    tree: exp.Select, relation: Relation, scope: Scope, replaced: Mapping[str, str], labels: Labels
 ) -> tuple[Relation, dict[str, str]]:
     """The relation with a column for every window function of the SELECT, and the column for each one's text."""
     clauses = [tree.args.get(c) for c in ("qualify", "order")]
@@ -51,14 +52,14 @@ def bind_windows(
         for item in computed:
             if item.value == scalar:
                 return Column(item.name)
-        computed.append(Item(fresh("__vk_over"), scalar, UNKNOWN))
+        computed.append(Item(labels.fresh("__vk_over"), scalar, UNKNOWN))
         return Column(computed[-1].name)
 
     def column(part: exp.Expr) -> str:
         scalar = value(part)
         if isinstance(scalar, Column):
             return scalar.name
-        computed.append(Item(fresh("__vk_over"), scalar, UNKNOWN))
+        computed.append(Item(labels.fresh("__vk_over"), scalar, UNKNOWN))
         return computed[-1].name
 
     specs: dict[_Spec, list[WindowColumn]] = {}
@@ -68,7 +69,7 @@ def bind_windows(
         keys = tuple(column(p) for p in over.args.get("partition_by") or [])
         order = over.args.get("order")
         by = tuple(ordering(o, column(o.this)) for o in (order.expressions if order else []))
-        computed_column = replace(_function(call, value), name=fresh("__vk_w"), frame=_frame(over))
+        computed_column = replace(_function(call, value), name=labels.fresh("__vk_w", call), frame=_frame(over))
         if not keys and not (by and looks_back(computed_column)):
             why = "it looks at rows behind the current one, so any change may change all of them"
             raise refuse(call, "window without PARTITION BY", why)

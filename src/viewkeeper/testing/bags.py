@@ -191,6 +191,9 @@ def _generator(scalar: Scalar, columns: tuple[str, ...]) -> Callable[[Row], Iter
         case Call("EXPLODE", (Call("SEQUENCE", (first, last)),)):
             low, high = compiled(first, columns), compiled(last, columns)
             return lambda row: ((made,) for made in range(_number(low(row)), _number(high(row)) + 1))
+        case Call("RANGE", args):
+            numbers = [_number(compiled(a, ())(())) for a in args[:3]]  # the fourth says how to spread them
+            return lambda row: ((made,) for made in range(*numbers))
         case Call("INLINE", (Call("ARRAY", structs),)):
             rows = [[compiled(f, columns) for f in parts(struct)] for struct in structs]
             return lambda row: (tuple(f(row) for f in fields) for fields in rows)

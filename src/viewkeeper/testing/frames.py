@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from viewkeeper.algebra.relations import Ordering, Window, WindowColumn, names
 from viewkeeper.testing.values import Row, Value, compiled
 
 _FRAME = re.compile(r"ROWS BETWEEN (UNBOUNDED|\d+) PRECEDING AND (CURRENT ROW|UNBOUNDED FOLLOWING|(\d+) FOLLOWING)")
+_EDGE = r"(CURRENT ROW|(?:UNBOUNDED|\d+) (?:PRECEDING|FOLLOWING))"
+_DISTANCE = re.compile(f"RANGE BETWEEN {_EDGE} AND {_EDGE}")
 
 
 def in_order(rows: list[Row], columns: tuple[str, ...], order_by: tuple[Ordering, ...]) -> list[Row]:
@@ -24,6 +27,16 @@ def in_order(rows: list[Row], columns: tuple[str, ...], order_by: tuple[Ordering
     return rows
 
 
+@dataclass(frozen=True)
+class _Partition:
+    """The rows of a partition in their order, and what each of them is ordered by."""
+
+    columns: tuple[str, ...]
+    rows: list[Row]
+    keys: list[Row]
+    descending: bool
+
+
 def windowed(window: Window, bag: Counter[Row]) -> Counter[Row]:
     """Each row with the values of its window."""
     columns = names(window.input)
@@ -35,14 +48,16 @@ def windowed(window: Window, bag: Counter[Row]) -> Counter[Row]:
     for rows in partitions.values():
         ordered = in_order(rows, columns, window.order_by)
         keys = [tuple(r[columns.index(o.column)] for o in window.order_by) for r in ordered]
-        added = [_values(column, ordered, keys, columns) for column in window.columns]
+        descending = bool(window.order_by) and window.order_by[0].descending
+        partition = _Partition(columns, ordered, keys, descending)
+        added = [_values(column, partition) for column in window.columns]
         result.update((*row, *values) for row, *values in zip(ordered, *added, strict=True))
     return result
 
 
-def _values(column: WindowColumn, rows: list[Row], keys: list[Row], columns: tuple[str, ...]) -> list[Value]:
-    args = [compiled(a, columns) for a in column.args]
-    positions = range(len(rows))
+def _values(column: WindowColumn, over: _Partition) -> list[Value]:
+    args = [compiled(a, over.columns) for a in column.args]
+    rows, keys, positions = over.rows, over.keys, range(len(over.rows))
     match column.function:
         case "ROW_NUMBER":
             return [i + 1 for i in positions]
@@ -55,30 +70,50 @@ def _values(column: WindowColumn, rows: list[Row], keys: list[Row], columns: tup
         case "LEAD":
             return [args[0](rows[i + 1]) if i + 1 < len(rows) else None for i in positions]
         case "COUNT" if not args:
-            return [len(_frame(column, rows, keys, i, columns)) for i in positions]
+            return [len(_frame(column, over, i)) for i in positions]
         case function:
-            return [
-                _AGGREGATES[function]([a(r) for r in _frame(column, rows, keys, i, columns) for a in args])
-                for i in positions
-            ]
+            return [_AGGREGATES[function]([a(r) for r in _frame(column, over, i) for a in args]) for i in positions]
 
 
-def _frame(column: WindowColumn, rows: list[Row], keys: list[Row], i: int, columns: tuple[str, ...]) -> list[Row]:
+def _frame(column: WindowColumn, over: _Partition, i: int) -> list[Row]:
     """The rows of the frame that count."""
-    found = _around(column, rows, keys, i)
-    where = compiled(column.where, columns) if column.where else None
-    return [row for row in found if where is None or where(row) is True]
+    where = compiled(column.where, over.columns) if column.where else None
+    return [row for row in _around(column.frame, over, i) if where is None or where(row) is True]
 
 
-def _around(column: WindowColumn, rows: list[Row], keys: list[Row], i: int) -> list[Row]:
-    if not column.frame:  # up to the last row that is equal in order; all of them without an order
+def _around(frame: str, over: _Partition, i: int) -> list[Row]:
+    rows, keys = over.rows, over.keys
+    if not frame:  # up to the last row that is equal in order; all of them without an order
         return rows[: len(keys) - keys[::-1].index(keys[i])]
-    found = _FRAME.fullmatch(column.frame)
+    if (near := _DISTANCE.fullmatch(frame)) is not None:
+        return _near(near[1], near[2], over, i)
+    found = _FRAME.fullmatch(frame)
     if found is None:
-        raise NotImplementedError(f"the frame {column.frame}")
+        raise NotImplementedError(f"the frame {frame}")
     start = 0 if found[1] == "UNBOUNDED" else max(0, i - int(found[1]))
     end = len(rows) if found[2].startswith("UNBOUNDED") else i + 1 + int(found[3] or 0)
     return rows[start:end]
+
+
+def _near(first: str, last: str, over: _Partition, i: int) -> list[Row]:
+    """The rows at a distance from this one; those without a place in the order are near each other alone."""
+    here: Any = over.keys[i][0]
+
+    def bound(edge: str) -> int:
+        if here is None or edge == "CURRENT ROW":
+            return 0
+        distance, side = edge.split()
+        return int(distance) * (-1 if side == "PRECEDING" else 1)
+
+    def behind(there: Any) -> Any:
+        return 0 if here is None else here - there if over.descending else there - here
+
+    placed = [(j, behind(key)) for j, (key,) in enumerate(over.keys) if (key is None) == (here is None)]
+    end = len(over.rows)
+    start = 0 if "UNBOUNDED" in first else min((j for j, at in placed if at >= bound(first)), default=end)
+    if "UNBOUNDED" not in last:
+        end = max((j + 1 for j, at in placed if at <= bound(last)), default=0)
+    return over.rows[start:end]
 
 
 def _present(function: Callable[[list[Any]], Value]) -> Callable[[list[Any]], Value]:
@@ -95,6 +130,6 @@ _AGGREGATES: dict[str, Callable[[list[Any]], Value]] = {
     "AVG": _present(lambda values: float(sum(values)) / len(values)),
     "MIN": _present(min),
     "MAX": _present(max),
-    "FIRST_VALUE": lambda values: values[0],
-    "LAST_VALUE": lambda values: values[-1],
+    "FIRST_VALUE": lambda values: values[0] if values else None,
+    "LAST_VALUE": lambda values: values[-1] if values else None,
 }

@@ -1,0 +1,27 @@
+"""Functions in the place of a table: range(…), and generators over constants."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from viewkeeper.algebra.scalars import call
+from viewkeeper.algebra.types import BIGINT, UNKNOWN
+from viewkeeper.sql.catalog import Generated
+from viewkeeper.sql.expressions import Scope, function_name, is_generator, refuse, to_generator, to_scalar
+
+
+def is_function(table: exp.Table) -> bool:
+    return not isinstance(table.this, exp.Identifier)
+
+
+def to_rows(table: exp.Table) -> Generated:
+    """What the function makes, and the names and types of its columns."""
+    function = table.this
+    if isinstance(function, exp.Anonymous) and function.name.lower() == "range":
+        return Generated(call("RANGE", *(to_scalar(a, Scope()) for a in function.expressions)), (("id", BIGINT),))
+    named = f"table function {function_name(function)}()"
+    if not is_generator(function):
+        raise refuse(table, named, "its rows are not those of a table")
+    if not table.alias_column_names:
+        raise refuse(table, named, "name the columns it makes by AS")
+    return Generated(to_generator(function, Scope()), tuple((name, UNKNOWN) for name in table.alias_column_names))
