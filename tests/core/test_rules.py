@@ -8,13 +8,14 @@ from unittest.mock import patch
 
 import pytest
 from hypothesis import assume, given
+from shop import LINES, ON_ORDER, ORDERS, equal, scan
 
 from viewkeeper.algebra.node import walk
-from viewkeeper.algebra.relations import Relation, Values
+from viewkeeper.algebra.relations import Join, Relation, Values
 from viewkeeper.changes import propagate, refresh, rules
 from viewkeeper.changes.refresh import maintenance
 from viewkeeper.changes.rules import Rule, applied_rules
-from viewkeeper.changes.stored import Kept, stored_form
+from viewkeeper.changes.stored import Kept, KeptBag, stored_form
 from viewkeeper.changes.weights import Changed
 from viewkeeper.testing.histories import SCHEMAS, History
 from viewkeeper.testing.strategies import changing_views, views
@@ -69,6 +70,14 @@ def test_a_rule_that_is_used_is_named(definition: Relation) -> None:
     assume(not any(isinstance(node, Values) for node in walk(definition)))
     named, called = used(stored_form(definition, "__vk_v").kept, dict.fromkeys(SCHEMAS, "any"))
     assert named == called
+
+
+def test_what_no_match_depends_on_follows_no_rule() -> None:
+    """Whether an order has lines is seen in the lines: the outer join that they stand in is not followed."""
+    padded = Join(LINES, ORDERS, "left", ON_ORDER)
+    matched = Join(scan("orders", "own"), padded, "semi", equal("own_id", "l_ord"))
+    named, called = used(KeptBag(matched), {"orders": "any", "lines": "any"})
+    assert "_left" not in named | called
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)

@@ -11,6 +11,7 @@ from inspect import getdoc
 from typing import assert_never
 
 from viewkeeper.algebra.clock import CLOCK
+from viewkeeper.algebra.matching import looked_at
 from viewkeeper.algebra.node import walk
 from viewkeeper.algebra.orders import only_looks_back
 from viewkeeper.algebra.relations import (
@@ -112,10 +113,19 @@ def _of_groups(kept: KeptGroups, changed: Changed) -> Applied:
 def _below(rel: Relation, changed: Changed, depth: int) -> Iterator[Applied]:
     if _changes(rel, changed):
         yield Applied(rel, depth, *_rule(rel, changed))
-        for input in inputs(rel):
+        for input in _followed(rel):
             yield from _below(input, changed, depth + 1)
     else:
         yield Applied(rel, depth, UNCHANGED, ("nothing below it changed",))
+
+
+def _followed(rel: Relation) -> tuple[Relation, ...]:
+    """The relations right below whose changes count; of what only a match is looked for in, the part that decides."""
+    match rel:
+        case Join(left, right, "semi" | "anti", condition):
+            return left, looked_at(right, condition)
+        case _:
+            return inputs(rel)
 
 
 def _changes(rel: Relation, changed: Changed) -> bool:
