@@ -112,7 +112,7 @@ LOWERED = {
                    LEFT JOIN o ON o.day = d.x GROUP BY d.x""",
     "ranges": "SELECT a.x, b.y, o.id FROM range(3) AS a(x) CROSS JOIN range(1, 7, 2) AS b(y) LEFT JOIN o ON o.k = a.x + b.y",
     "in_range": """SELECT id, (SELECT count(*) FROM range(1, 4) AS n WHERE n.id < o.k) AS c FROM o
-                   WHERE k IN (SELECT id FROM range(1000000000)) OR NOT EXISTS (SELECT 1 FROM range(5) AS t WHERE t.id = o.k)""",
+                   WHERE k IN (SELECT id FROM range(100000)) OR NOT EXISTS (SELECT 1 FROM range(5) AS t WHERE t.id = o.k)""",
     "by_constants": "SELECT o.id, t.x FROM o JOIN explode(array(1, 2, 2)) AS t(x) ON o.k = t.x",
     "by_distance": """SELECT id, sum(price / 7D) OVER (PARTITION BY k ORDER BY day RANGE BETWEEN INTERVAL 2 DAYS PRECEDING AND CURRENT ROW) AS s,
                       avg(price / 7D) FILTER (WHERE id > 2) OVER (PARTITION BY tag ORDER BY id RANGE BETWEEN 5 PRECEDING AND 1 FOLLOWING) AS a,
