@@ -9,6 +9,6 @@ from hypothesis import HealthCheck, settings
 _COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}
 
 # A machine that only checks looks at the same examples each time; everywhere else they are new ones.
-settings.register_profile("quick", max_examples=80, derandomize="CI" in os.environ, print_blob=True, **_COMMON)
+settings.register_profile("quick", max_examples=60, derandomize="CI" in os.environ, print_blob=True, **_COMMON)
 settings.register_profile("long", max_examples=20_000, print_blob=True, **_COMMON)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))

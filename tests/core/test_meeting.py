@@ -6,7 +6,7 @@ from datetime import date
 from decimal import Decimal
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from viewkeeper.algebra.display import show
@@ -42,6 +42,7 @@ def spreads(history: History, listed: int) -> Spreads:
     return found
 
 
+@settings(max_examples=settings().max_examples // 2)
 @given(changing_relations(), st.sampled_from([0, 1, LISTED]))
 def test_narrowed_changes_are_the_same(case: Case, listed: int) -> None:
     rel, history = case
@@ -58,6 +59,7 @@ def test_narrowed_changes_of_joins_are_the_same(case: Case, listed: int) -> None
     assert signed(narrowed, tables) == signed(delta, tables), show(narrowed)
 
 
+@settings(max_examples=settings().max_examples // 2)
 @given(changing_views())
 def test_narrowed_changes_of_views_are_the_same(case: Case) -> None:
     definition, history = case
