@@ -503,7 +503,6 @@ CONSTRUCTS = (
     ),
     Construct("`TABLESAMPLE`", "SELECT id FROM sales TABLESAMPLE (10 PERCENT)", DEFINITIONS),
     Construct("`VERSION AS OF`", "SELECT id FROM sales VERSION AS OF 0", DEFINITIONS),
-    Construct("other table functions", "SELECT pid FROM python_worker_logs()", DEFINITIONS),
     Construct(
         "other functions of `float` or `double`, `nth_value` and lists over `RANGE` with an offset",
         "SELECT stddev(weight) OVER (PARTITION BY store ORDER BY id RANGE BETWEEN 7 PRECEDING AND CURRENT ROW)"
