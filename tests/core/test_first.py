@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import time
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from viewkeeper.algebra.relations import Filter, Join, Scan, ScanColumn, Union
 from viewkeeper.algebra.scalars import ONE, TRUE, ZERO, Clock, Column, call
 from viewkeeper.runtime.first import what_matters
+from viewkeeper.runtime.reads import ReadOnce
+from viewkeeper.store.leaves import PinnedLeaves
 
 pytestmark = pytest.mark.core
 
@@ -32,3 +37,31 @@ def test_where_any_mention_takes_all_rows_all_matter() -> None:
 
 def test_what_looks_at_the_clock_is_not_asked() -> None:
     assert what_matters(Filter(SALES, TODAY), "sales") == TRUE
+
+
+class Frame:
+    """Stands for rows that were read; tells the name they got."""
+
+    def __init__(self, names: list[str]) -> None:
+        self.names = names
+
+    def createOrReplaceTempView(self, name: str) -> None:
+        self.names.append(name)
+
+
+class Slow(dict[tuple[str, ...], str]):
+    """Lets other threads run wherever somebody counts what is there."""
+
+    def __len__(self) -> int:
+        counted = super().__len__()
+        time.sleep(0.001)
+        return counted
+
+
+def test_what_is_read_at_the_same_time_gets_names_of_its_own() -> None:
+    """Else one table's rows would stand in the place of another's."""
+    leaves, names = ReadOnce(None, PinnedLeaves({}), {}, lambda *_: None), []  # type: ignore[arg-type,var-annotated]
+    leaves.held = Slow()
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda n: leaves.hold((f"t{n}", "came"), lambda: Frame(names)), range(20)))  # type: ignore[arg-type,return-value]
+    assert len(set(names)) == 20

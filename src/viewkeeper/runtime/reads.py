@@ -12,6 +12,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
@@ -62,6 +63,7 @@ class ReadOnce:
         self.files = files
         self.held: dict[tuple[str, ...], str] = {}  # by what was read, with its columns if not all
         self.first: dict[str, FirstRead] = {}
+        self.numbers = count(1)  # changes are read first by several threads: no two names may be the same
         self.mention(read)
 
     def mention(self, read: Iterable[Relation]) -> None:
@@ -164,7 +166,7 @@ class ReadOnce:
     def hold(self, what: tuple[str, ...], read: Callable[[], DataFrame]) -> str:
         """The temporary name of what was read before, or is read now."""
         if what not in self.held:
-            self.held[what] = f"__vk_read_{len(self.held) + 1}"
+            self.held[what] = f"__vk_read_{next(self.numbers)}"
             read().createOrReplaceTempView(self.held[what])
         return self.held[what]
 
