@@ -78,11 +78,11 @@ format: setup ## Format the code and fix what ruff can fix
 	$(BIN)/ruff format
 
 .PHONY: bench
-bench: setup java ## Refreshes against recomputes on TPC-H at scale 1, with a report; about an hour on 2 cores
+bench: setup java ## Refreshes against recomputes on TPC-H at scale 1, with a report
 	$(BIN)/viewkeeper bench
 
 .PHONY: bench-quick
-bench-quick: setup java ## The same with fewer cases at scale 0.1; about 5 minutes
+bench-quick: setup java ## The same with fewer cases at scale 0.1
 	$(BIN)/viewkeeper bench --quick
 
 .PHONY: bench-large

@@ -1,4 +1,4 @@
-"""Which cases a run has: quick at most 5 minutes at scale 0.1, full at most 60 at scale 1, large at scale 10."""
+"""Which cases a run has. Quick, at scale 0.1, is meant to take 5 minutes at most, full, at scale 1, an hour."""
 
 from __future__ import annotations
 

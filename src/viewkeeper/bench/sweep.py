@@ -55,9 +55,8 @@ class _Round:
         auto = self.stand.bench.refresh(self.view)
         yield self._sample(REFRESH, auto)
         if self.both:
-            record = (
-                auto.value
-            )  # one that found no rows to install was predicted, and one that had nothing to do was not
+            record = auto.value
+            # One that found no rows to install was predicted, and one that had nothing to do was not.
             maintained = record.strategy != "recompute" and record.predicted_seconds is not None
             other = self.stand.bench.refresh(second(self.view), full=maintained)
             if other.value.strategy != auto.value.strategy:

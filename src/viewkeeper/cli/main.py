@@ -211,7 +211,7 @@ def demo(
 def bench(
     run: Run,
     *,
-    quick: Annotated[bool, typer.Option("--quick", help="Few cases at scale 0.1: about 5 minutes on 2 cores.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Few cases, at scale 0.1.")] = False,
     large: Annotated[bool, typer.Option("--large", help="Few cases at scale 10.")] = False,
     scale: Annotated[float | None, typer.Option(min=0.001, help="Another TPC-H scale factor.")] = None,
     only: Annotated[
@@ -226,7 +226,7 @@ def bench(
         Path | None, typer.Option(metavar="DIR", help="Where TPC-H tables are kept for other runs.")
     ] = None,
 ) -> None:
-    """Measure refreshes against recomputes on TPC-H, and write a report: about an hour on 2 cores."""
+    """Measure refreshes against recomputes on TPC-H, and write a report."""
     from viewkeeper.bench.data import default_folder
     from viewkeeper.bench.grid import chosen, grid, mode
     from viewkeeper.bench.report import Written, write_report
