@@ -58,6 +58,7 @@ from viewkeeper.algebra.relations import Filter as Filtered
 from viewkeeper.algebra.relations import Join as Joined
 from viewkeeper.algebra.relations import Window as Windowed
 from viewkeeper.algebra.scalars import Cast, Column, Scalar
+from viewkeeper.algebra.sketches import SKETCHES
 from viewkeeper.changes import drift, own, propagate, refresh
 from viewkeeper.changes.own import OWN
 from viewkeeper.changes.refresh import Maintenance, MergeBag, MergeGroups, MergeTop, maintenance
@@ -237,6 +238,7 @@ class Construct:
 
 
 OPERATORS = "docs/operators"
+ORDERED = AMBIGUOUS - SKETCHES.keys()
 DEFINITIONS = "docs/definitions.md#what-is-recomputed"
 _DIGITS = (
     f"decimals of up to {WIDEST_WEIGHTED_DECIMAL} digits, or {KEPT_SCALE} after the point"
@@ -455,7 +457,13 @@ CONSTRUCTS = (
         "touched groups computed afresh",
     ),
     Construct(
-        f"{len(AMBIGUOUS)} aggregates that depend on order or ties (`first`, `max_by`, `collect_list` …)",
+        f"{len(SKETCHES)} sketches (`hll_sketch_agg`, `theta_union_agg`, `kll_sketch_agg_double` …)",
+        "SELECT hll_sketch_estimate(hll_sketch_agg(id)) FROM sales",
+        f"{OPERATORS}/aggregate.md",
+        "merged where rows only came; else touched groups computed afresh",
+    ),
+    Construct(
+        f"{len(ORDERED)} aggregates that depend on order or ties (`first`, `max_by`, `collect_list` …)",
         "SELECT max_by(note, day) FROM sales",
         f"{OPERATORS}/aggregate.md",
         "touched groups computed afresh; below another operator in an order of their own",
@@ -551,17 +559,24 @@ def _link(page: str) -> str:
 
 def functions() -> str:
     """Functions by name, and why a view that uses them is recomputed."""
-    afresh = REPEATABLE - ADDITIVE - EXTREMES
+    afresh, grouping = REPEATABLE - ADDITIVE - EXTREMES, {"grouping", "grouping_id"}
     rows = (
         ("Aggregates added up from changes", ADDITIVE | {k for k, v in SYNONYMS.items() if v in ADDITIVE}),
-        ("Aggregates merged from inserts", EXTREMES),
+        (
+            "Aggregates merged from rows that come; else the touched groups are computed afresh",
+            EXTREMES | SKETCHES.keys(),
+        ),
         ("Aggregates whose touched groups are computed afresh", afresh),
-        ("Aggregates whose touched groups are computed afresh, as the last of a view", AMBIGUOUS),
-        ("Aggregates that lead to a recompute", AGGREGATES - REPEATABLE - AMBIGUOUS - set(SYNONYMS)),
+        (
+            "Aggregates whose touched groups are computed afresh, below another operator in an order of their own",
+            ORDERED,
+        ),
+        ("Which columns a row is grouped by", grouping),
+        ("Aggregates that lead to a recompute", AGGREGATES - REPEATABLE - AMBIGUOUS - set(SYNONYMS) - grouping),
         ("Rows from rows", GENERATORS),
-        ("Window functions: recompute", WINDOW_ONLY),
+        ("Only over windows: the touched partitions are computed afresh", WINDOW_ONLY),
         ("Another value each time: recompute", RANDOM),
-        ("The clock: recompute", CLOCK),
+        ("The clock: recompute, but for a filter that compares it with a column", CLOCK),
         ("The session: recompute", SESSION),
     )
     return "\n\n".join(f"**{title}.** {', '.join(f'`{name}`' for name in sorted(found))}" for title, found in rows)

@@ -39,6 +39,45 @@ Union false, false
 """
 
 
+OVER_GROUPS = """\
+Aggregate [sum((s#20L + 1)) AS a#30L, max(m#21L) AS b#31L]
++- Aggregate [k#10L, w#12], [sum(v#11L) FILTER (WHERE (w#12 = x)) AS s#20L, max(v#11L) AS m#21L]
+   +- Relation spark_catalog.default.t[k#10L,v#11L,w#12] parquet
+"""
+
+
+def test_where_groups_are_computed_with_does_not_matter() -> None:
+    summed = "sum(v#11L) FILTER (WHERE (w#12 = x))"
+    inside = OVER_GROUPS.replace("sum((s#20L + 1))", "sum(s#20L)").replace(f"{summed} AS", f"({summed} + 1) AS")
+    turned = OVER_GROUPS.replace(
+        f"[{summed} AS s#20L, max(v#11L) AS m#21L]", f"[max(v#11L) AS m#21L, {summed} AS s#20L]"
+    )
+    twice = OVER_GROUPS.replace("m#21L]", f"m#21L, ({summed} + 1) AS n#22L]").replace("(s#20L + 1)", "n#22L")
+    for same in (inside, turned, twice, OVER_GROUPS.replace("[k#10L, w#12], [", "[w#12, k#10L], [")):
+        assert same != OVER_GROUPS
+        assert canonical(same) == canonical(OVER_GROUPS)
+    for other in (
+        inside.replace("+ 1", "+ 2"),
+        OVER_GROUPS.replace("(s#20L + 1)", "(m#21L + 1)"),
+        OVER_GROUPS.replace("(w#12 = x)", "(w#12 = y)"),
+        OVER_GROUPS.replace("[k#10L, w#12], [", "[k#10L], ["),
+        OVER_GROUPS.replace("max(v#11L) AS m", "min(v#11L) AS m"),
+    ):
+        assert canonical(other) != canonical(OVER_GROUPS)
+
+
+def test_what_a_comparison_implies_need_not_be_said() -> None:
+    def kept(condition: str) -> str:
+        return canonical(f"Filter ({condition})\n+- Relation default.t[a#1L,b#2L,c#3L] parquet")
+
+    plain = kept("((a#1L + b#2L) > 3) AND (c#3L = 5)")
+    for implied in ("(a#1L + b#2L)", "a#1L", "b#2L", "c#3L"):
+        assert kept(f"(isnotnull({implied}) AND ((a#1L + b#2L) > 3)) AND (c#3L = 5)") == plain
+    either = "((a#1L > 3) OR (b#2L > 3)) AND (c#3L <=> 5)"
+    for needed in ("a#1L", "b#2L", "c#3L"):
+        assert kept(f"isnotnull({needed}) AND {either}") != kept(either)
+
+
 def test_numbers_do_not_matter() -> None:
     for plan in (GROUPED, JOINED, WITH_ITSELF, UNITED):
         renumbered = re.sub(r"#(\d+)", lambda m: f"#{900 - int(m[1])}", plan)

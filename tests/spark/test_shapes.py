@@ -136,6 +136,15 @@ MORE = {
     "guesses": """SELECT k, approx_count_distinct(tag) AS a, approx_percentile(id, 0.5) AS b, percentile_approx(price, array(0.1, 0.9)) AS c,
                   size(histogram_numeric(k, 3)) > 0 AS d, mode(k) AS e, string_agg(k, '-') AS f, sort_array(array_agg(id)) AS g, last(k) AS h,
                   first_value(k) AS i, last_value(k) AS j FROM o GROUP BY k""",
+    "sketches": """SELECT k, hll_sketch_estimate(hll_sketch_agg(tag)) AS a, hll_sketch_estimate(hll_sketch_agg(id, 10)) AS b, count(*) AS n,
+                   theta_sketch_estimate(theta_sketch_agg(id) FILTER (WHERE price > 1)) AS c, kll_sketch_get_n_bigint(kll_sketch_agg_bigint(id, 20)) AS d,
+                   kll_sketch_get_quantile_double(kll_sketch_agg_double(CAST(coalesce(price, 0) AS DOUBLE)), 0.5D) AS e,
+                   tuple_sketch_summary_double(tuple_sketch_agg_double(id, CAST(price AS DOUBLE), 8)) AS f, avg(price / 7D) AS m FROM o GROUP BY k""",
+    "all_sketched": """SELECT hll_sketch_estimate(hll_union_agg(s, true)) AS a, theta_sketch_estimate(theta_union_agg(t)) AS b, sum(theta_sketch_estimate(t)) AS c FROM
+                       (SELECT k, hll_sketch_agg(id, 10) AS s, theta_sketch_agg(id, 8) AS t FROM o GROUP BY k)""",
+    "marked": """SELECT k, bitmap_count(bitmap_construct_agg(bitmap_bit_position(id))) AS a, hex(count_min_sketch(id, 0.5D, 0.5D, 1)) AS b,
+                 size(approx_top_k(tag, 2)) AS c, theta_sketch_estimate(theta_intersection_agg(s)) AS d, schema_of_variant_agg(v) AS e FROM
+                 (SELECT k, id, tag, v, s FROM o, (SELECT theta_sketch_agg(k) AS s, parse_json('1') AS v FROM e)) GROUP BY k""",
     "united": "SELECT k, tag FROM o UNION SELECT k, tag FROM o WHERE price > 2 UNION SELECT k, name FROM c",
     "cte_twice": """WITH q AS (SELECT k, count(*) AS n FROM o GROUP BY k), o AS (SELECT k FROM q WHERE n > 1)
                     SELECT a.k, a.n FROM q a JOIN q b ON a.n = b.n JOIN o ON o.k = a.k""",
@@ -201,6 +210,8 @@ ROUNDS = [
      "UPDATE o SET price = 0.25, tag = 'b-b-b' WHERE id % 4 = 3",
      "INSERT INTO o VALUES (70, 1, 100, DATE'2025-01-01', 'z')"],
 ]  # fmt: skip
+APPENDED = ["INSERT INTO o SELECT id % 5, IF(id = 90, NULL, id % 3), id, NULL, 'a-' || id FROM range(88, 94)",
+            "INSERT INTO o VALUES (95, 17, 3, NULL, NULL), (95, 17, 3, NULL, NULL)"]  # fmt: skip
 
 
 TYPED = [
@@ -223,7 +234,9 @@ TYPED_ROUNDS = [
 
 @pytest.mark.skipif("VIEWKEEPER_FUZZ" not in os.environ, reason="part of `make fuzz`")
 @pytest.mark.parametrize(
-    ("views", "setup", "rounds"), [(MORE, SETUP, ROUNDS), (TYPES, TYPED, TYPED_ROUNDS)], ids=["more", "types"]
+    ("views", "setup", "rounds"),
+    [(MORE, SETUP, [*ROUNDS, APPENDED]), (TYPES, TYPED, TYPED_ROUNDS)],
+    ids=["more", "types"],
 )
 def test_every_function_and_type(
     wh: Warehouse, views: dict[str, str], setup: list[str], rounds: list[list[str]]

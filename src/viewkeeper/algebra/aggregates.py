@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from viewkeeper.algebra.sketches import SKETCHES
 from viewkeeper.algebra.types import FLOATING, INTEGRAL, decimal_parts
 
 ADDITIVE = frozenset({"count", "sum", "avg"})
@@ -15,9 +16,9 @@ REPEATABLE = (
     ADDITIVE
     | EXTREMES
     | frozenset(
-        """any approx_count_distinct bit_and bit_or bit_xor bool_and bool_or corr count_if covar_pop covar_samp
-        every kurtosis median percentile percentile_cont percentile_disc regr_avgx
-        regr_avgy regr_count regr_intercept regr_r2 regr_slope
+        """any approx_count_distinct bit_and bit_or bit_xor bitmap_and_agg bitmap_construct_agg bitmap_or_agg
+        bool_and bool_or corr count_if count_min_sketch covar_pop covar_samp every kurtosis median percentile
+        percentile_cont percentile_disc regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope
         regr_sxx regr_sxy regr_syy skewness some std stddev stddev_pop stddev_samp try_avg try_sum var_pop
         var_samp variance""".split()
     )
@@ -25,10 +26,19 @@ REPEATABLE = (
 
 # Functions that may answer in several ways, as the order of the rows or a tie decides: whatever the touched groups
 # give is right, but it cannot be computed a second time to find what was given before.
-AMBIGUOUS = frozenset(
-    """any_value approx_percentile array_agg collect_list collect_set first first_value histogram_numeric last
-    last_value listagg max_by min_by mode percentile_approx string_agg""".split()
+AMBIGUOUS = SKETCHES.keys() | frozenset(
+    """any_value approx_percentile approx_top_k approx_top_k_accumulate approx_top_k_combine array_agg
+    collect_list collect_set first first_value histogram_numeric last last_value listagg max_by min_by mode
+    percentile_approx schema_of_variant_agg string_agg theta_intersection_agg tuple_intersection_agg_double
+    tuple_intersection_agg_integer""".split()
 )
+
+# Aggregates that are neither NULL over no rows at all nor anything that can be written down.
+MADE_OF_NOTHING = SKETCHES.keys() | {
+    f
+    for f in REPEATABLE | AMBIGUOUS
+    if f.startswith(("bitmap_", "count_min", "approx_top", "schema_of", "theta_", "tuple_"))
+}
 
 SYNONYMS = {"mean": "avg"}
 

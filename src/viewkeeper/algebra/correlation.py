@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from viewkeeper.algebra.aggregates import COUNTING
+from viewkeeper.algebra.aggregates import COUNTING, MADE_OF_NOTHING
 from viewkeeper.algebra.node import walk
 from viewkeeper.algebra.reasons import Reason
 from viewkeeper.algebra.relations import (
@@ -226,6 +226,8 @@ def _filtered(inner: Freed, predicate: Scalar) -> Freed:
 
 def _or_nothing(measure: Measure) -> Scalar:
     """What the measure is, NULL standing for no rows at all."""
+    if measure.function in MADE_OF_NOTHING:
+        raise CannotJoin(f"what {measure.function}() makes of no rows cannot be written down")
     nothing = _OF_NOTHING.get(measure.function)
     return call("COALESCE", Column(measure.name), nothing) if nothing else Column(measure.name)
 

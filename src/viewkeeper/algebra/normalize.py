@@ -123,6 +123,20 @@ def _nested(items: tuple[Item, ...]) -> bool:
     return any(subqueries(i.value) for i in items)
 
 
+def constants(rel: Relation) -> dict[str, Scalar]:
+    """The columns that projections and windows give the same value in all rows, and that value."""
+    match rel:
+        case Window(input):
+            return constants(input)
+        case Project(input, items):
+            known = constants(input)
+            own = {i.name: i.value for i in items if not columns(i.value) and not subqueries(i.value)}
+            kept = ((i.name, i.value.name) for i in items if isinstance(i.value, Column) and i.value.name in known)
+            return {**own, **{name: known[below] for name, below in kept}}
+        case _:
+            return {}
+
+
 def into_joins(rel: Relation) -> Relation:
     """σ_p(L ⋈_c R) = L ⋈_{c ∧ p} R, with every condition at the lowest inner join that has its columns.
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 
 from viewkeeper.algebra.aggregates import AMBIGUOUS, COUNTING, EXTREMES
 from viewkeeper.algebra.identity import is_comparable
+from viewkeeper.algebra.normalize import constants
 from viewkeeper.algebra.relations import (
     Aggregate,
     Item,
@@ -30,7 +31,8 @@ from viewkeeper.algebra.relations import (
     pass_through,
     with_inputs,
 )
-from viewkeeper.algebra.scalars import NULL, TRUE, Column, Literal, Scalar, Verbatim, call, own_columns
+from viewkeeper.algebra.scalars import NULL, TRUE, Column, Literal, Scalar, Verbatim, call
+from viewkeeper.algebra.sketches import DRAWN
 from viewkeeper.algebra.subqueries import SINGLE
 from viewkeeper.algebra.types import FLOATING, UNKNOWN
 
@@ -63,6 +65,8 @@ def why_not_settled(rel: Aggregate) -> tuple[Measure, str] | None:
     for measure in rel.measures:
         if not _unsettled(measure):
             continue
+        if measure.function in DRAWN:
+            return measure, "what it keeps of many values it draws at random"
         foreign = next((types[a] for a in measure.args if not is_comparable(types[a])), None)
         if foreign is not None:
             return measure, f"its rows have no order: {foreign} values cannot be sorted"
@@ -99,12 +103,6 @@ class _Plan:
     windows: dict[tuple[Ordering, ...], list[WindowColumn]] = field(default_factory=dict)
     after: dict[str, Scalar] = field(default_factory=dict)
 
-    @property
-    def constants(self) -> Mapping[str, Scalar]:
-        below = self.rel.input
-        items = below.items if isinstance(below, Project) else ()
-        return {i.name: i.value for i in items if not own_columns(i.value)}
-
     def measure(self, m: Measure) -> Measure:
         if m.function in _ANY_ROW:
             return replace(m, function="min", args=m.args[:1], distinct=False, ignore_nulls=False)
@@ -127,8 +125,10 @@ class _Plan:
     def over(self, m: Measure) -> Measure:
         """The measure over a window in the order of its arguments, of which every row of the group has the value."""
         # A constant stays one, as a percentage must, unless there is nothing else to leave out rows by.
-        constants = {} if m.where and set(m.args) <= self.constants.keys() else self.constants
-        args = tuple(constants.get(a) or Column(self.masked(a, m)) for a in m.args)
+        known = constants(self.rel.input)
+        if m.where and set(m.args) <= known.keys():
+            known = {}
+        args = tuple(known.get(a) or Column(self.masked(a, m)) for a in m.args)
         order = tuple(Ordering(a.name) for a in args if isinstance(a, Column))
         name = f"__vk_over_{m.name}"
         column = WindowColumn(name, m.function.upper(), args, m.type, _WHOLE)

@@ -15,7 +15,9 @@ from viewkeeper.algebra.reasons import Reason
 from viewkeeper.algebra.relations import (
     WEIGHT,
     Aggregate,
+    Field,
     Filter,
+    Generate,
     Item,
     Join,
     Measure,
@@ -28,7 +30,8 @@ from viewkeeper.algebra.relations import (
     is_empty,
     pass_through,
 )
-from viewkeeper.algebra.scalars import NULL, ZERO, Cast, Column, Scalar, call
+from viewkeeper.algebra.scalars import NULL, ONE, ZERO, Cast, Column, Scalar, call
+from viewkeeper.algebra.sketches import SKETCHES
 from viewkeeper.algebra.types import BIGINT, FLOATING, INTEGRAL, decimal, decimal_parts
 from viewkeeper.changes.drift import DOUBLE, STEPS, grown, too_far, weighted
 from viewkeeper.changes.groups import affected_keys, restrict
@@ -39,6 +42,7 @@ from viewkeeper.changes.stored import COUNT, Kept, KeptBag, KeptGroups, KeptTop,
 from viewkeeper.changes.weights import Changed, net, only_appends
 
 OLD, CHANGE = "old.", "change."
+_GROWING = ("least", "greatest", "sketch")  # states that follow rows that come, but none that go
 DOUBTED = "__vk_doubted"  # a table that there is only during a refresh
 
 
@@ -220,7 +224,7 @@ def _groups(kept: KeptGroups, changed: Changed, declared: Declared) -> Maintenan
 def fresh_states(kept: KeptGroups, changed: Changed) -> list[StateColumn]:
     """The states that such changes cannot be added to, so that the touched groups are computed afresh."""
     appended = only_appends(kept.input, changed)
-    return [s for s in kept.states if s.why_fresh and not (appended and s.merge in ("least", "greatest"))]
+    return [s for s in kept.states if s.why_fresh and not (appended and s.merge in _GROWING)]
 
 
 # Additive states: □V = γ_G of the signed contributions
@@ -228,19 +232,34 @@ def fresh_states(kept: KeptGroups, changed: Changed) -> list[StateColumn]:
 
 def _summed(kept: KeptGroups, below: Relation) -> Relation:
     """□(γ_G f(A)) = γ_G(Σ weight · A): each state's change, added up per group.   [change table]"""
+    sketches = [s for s in kept.states if s.merge == "sketch"]
+    if any(SKETCHES[s.measure.function].counts for s in sketches):
+        below = _one_by_one(below)
     types = {f.name: f.type for f in below.schema}
     keys = tuple(Item(k, Column(k), types[k]) for k in kept.key)
     sums = {s.name: s for s in kept.states}
     contributions = tuple(
-        _drifting(s, sums[s.drift_of]) if s.drift_of else _contribution(s, types) for s in kept.states
+        _drifting(s, sums[s.drift_of]) if s.drift_of else _contribution(s, types)
+        for s in kept.states
+        if s not in sketches
     )
-    totals = tuple(_total(s, c) for s, c in zip(kept.states, contributions, strict=True))
+    parts = {c.name: c for c in contributions}
+    totals = tuple(s.measure if s in sketches else _total(s, parts[s.name]) for s in kept.states)
     steps = (Measure(STEPS, "count", (), BIGINT),) if kept.drifts else ()
-    rows = Aggregate(Project(below, (*keys, *contributions)), kept.key, (*totals, *steps))
-    if any(s.merge in ("least", "greatest") for s in kept.states):
+    read = dict.fromkeys(n for s in sketches for n in (*s.measure.args, s.measure.where) if n is not None)
+    sketched = tuple(Item(n, kept.constants.get(n) or Column(n), types[n]) for n in read)
+    rows = Aggregate(Project(below, (*keys, *contributions, *sketched)), kept.key, (*totals, *steps))
+    if any(s.merge in _GROWING for s in kept.states):
         return rows
     moved: list[Scalar] = [call("<>", call("COALESCE", Column(s.name), ZERO), ZERO) for s in kept.states]
     return Filter(rows, disjunction(moved))
+
+
+def _one_by_one(below: Relation) -> Relation:
+    """A row that comes n times as n rows."""
+    copies = Generate(below, call("EXPLODE", call("SEQUENCE", ONE, Column(WEIGHT))), (Field("__vk_copy", BIGINT),))
+    items = (Item(f.name, ONE if f.name == WEIGHT else Column(f.name), f.type) for f in below.schema)
+    return Project(copies, tuple(items))
 
 
 def _contribution(state: StateColumn, types: dict[str, str]) -> Item:
@@ -283,7 +302,7 @@ def _times(argument: Scalar, type_: str, weight: Scalar) -> tuple[Scalar, str]:
 
 
 def _total(state: StateColumn, contribution: Item) -> Measure:
-    function = {"add": "sum", "least": "min", "greatest": "max", "fresh": "sum", "drift": "sum"}[state.merge]
+    function = {"least": "min", "greatest": "max"}.get(state.merge, "sum")
     parts = decimal_parts(contribution.type)
     type_ = decimal(parts[0] + 10, parts[1]) if parts and function == "sum" else contribution.type
     return Measure(state.name, function, (contribution.name,), type_)
@@ -291,16 +310,19 @@ def _total(state: StateColumn, contribution: Item) -> Measure:
 
 def _merge_added(kept: KeptGroups) -> MergeGroups:
     if not kept.drifts:
-        return _merge(kept, _added)
+        return _merge(kept, lambda s: _added(kept, s))
     afresh = call("IS NULL", Column(CHANGE + STEPS))
-    return _merge(kept, lambda s: call("IF", afresh, Column(CHANGE + s.name), _added(s)))
+    return _merge(kept, lambda s: call("IF", afresh, Column(CHANGE + s.name), _added(kept, s)))
 
 
-def _added(state: StateColumn) -> Scalar:
+def _added(kept: KeptGroups, state: StateColumn) -> Scalar:
     """The new value of a state from its old one and what the change adds to it."""
     old, new = Column(OLD + state.name), Column(CHANGE + state.name)
     if state.merge in ("least", "greatest"):
         return call(state.merge.upper(), old, new)
+    if state.merge == "sketch":
+        args = tuple(kept.constants.get(a, NULL) for a in state.measure.args)
+        return SKETCHES[state.measure.function].merged(old, new, args)
     if state.drift_of is not None:
         added = grown(old, Column(OLD + state.drift_of), new, Column(CHANGE + STEPS))
     else:
@@ -327,7 +349,9 @@ def _doubt(kept: KeptGroups) -> Doubt | None:
     drifts, sums = kept.drifts, {s.name: s for s in kept.states}
     if not drifts:
         return None
-    conditions = [too_far(_added(sums[d.drift_of or ""]), _added(d), _counted(d.counted_by or "")) for d in drifts]
+    conditions = [
+        too_far(_added(kept, sums[d.drift_of or ""]), _added(kept, d), _counted(d.counted_by or "")) for d in drifts
+    ]
     types = {f.name: f.type for f in kept.input.schema}
     doubted = Scan(DOUBTED, tuple(ScanColumn(k, k, types[k]) for k in kept.key))
     groups = _recomputed(kept, doubted)

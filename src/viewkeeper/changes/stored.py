@@ -16,7 +16,7 @@ from viewkeeper.algebra.aggregates import EXTREMES, why_not_additive
 from viewkeeper.algebra.clock import reads_clock
 from viewkeeper.algebra.identity import is_comparable, why_no_identity
 from viewkeeper.algebra.node import walk
-from viewkeeper.algebra.normalize import collapse
+from viewkeeper.algebra.normalize import collapse, constants
 from viewkeeper.algebra.orders import is_settled
 from viewkeeper.algebra.reasons import Reason
 from viewkeeper.algebra.relations import (
@@ -39,6 +39,7 @@ from viewkeeper.algebra.relations import (
 )
 from viewkeeper.algebra.scalars import NULL, ZERO, Call, Cast, Column, Literal, Scalar, call, substitute
 from viewkeeper.algebra.settled import settled, settled_pick, why_not_settled
+from viewkeeper.algebra.sketches import SKETCHES
 from viewkeeper.algebra.types import (
     BIGINT,
     BOOLEAN,
@@ -57,7 +58,7 @@ WIDE_INTEGER = "decimal(19,0)"  # as which an average adds up integers
 _HIDDEN = "__vk_h_"  # begins the name of a column that is kept but not shown
 _COUNT_DIGITS = 13  # a group of ten million million rows is past anything
 
-Merge = OneOf["add", "least", "greatest", "fresh", "drift"]
+Merge = OneOf["add", "least", "greatest", "sketch", "fresh", "drift"]
 
 
 @dataclass(frozen=True)
@@ -90,6 +91,11 @@ class KeptGroups:
     @property
     def content(self) -> Relation:
         return Aggregate(self.input, self.key, tuple(s.measure for s in self.states))
+
+    @property
+    def constants(self) -> Mapping[str, Scalar]:
+        """The columns of the input that are the same in all rows, such as the settings of an aggregate."""
+        return constants(self.input)
 
     @property
     def drifts(self) -> tuple[StateColumn, ...]:
@@ -314,6 +320,8 @@ class _StateBuilder:
         merge: Merge = "fresh"
         if measure.function in EXTREMES:
             merge = "least" if measure.function == "min" else "greatest"
+        elif measure.function in SKETCHES and not measure.distinct:
+            merge = "sketch"
         settled_one = settled_pick(self._measure(measure, name), {i.name: i.type for i in self.items})
         self.states.append(StateColumn(settled_one, merge, why_fresh=why))
         return Column(name)

@@ -11,6 +11,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from viewkeeper.sql.functions import AGGREGATES
+
 _SECTION = re.compile(r"== Optimized Logical Plan ==\n(.*?)\n== Physical Plan ==", re.DOTALL)
 _EDGE = re.compile(r"^(?:[ :]  )*(?:[:+]- )?")
 _NAMED = re.compile(r" AS ([^#]+?)#(\d+)")
@@ -20,6 +22,9 @@ _GENERATE = re.compile(r"(Generate .*, (?:true|false), )\w+, \[")  # the alias o
 _HINT = re.compile(r", (?:left|right)Hint=\([^()]*\)")
 _PLACING = re.compile(r"Sort \[.*\], (?:true|false)|Repartition|RebalancePartitions")
 _ORDERED = ("GlobalLimit", "LocalLimit", "Offset", "Aggregate")  # Spark drops a sort that an aggregate does not mind
+_AGGREGATE = re.compile(rf"\b(?:{'|'.join(sorted(AGGREGATES))})\(")
+_STRICT = re.compile(r" (?:=|<|<=|>|>=|\+|-|\*|/|%) ")
+_FILTER = " FILTER (WHERE "
 _STEP = 3  # how far Spark indents an input
 
 
@@ -118,9 +123,9 @@ class _Canon:
         if node.text.startswith("Project ["):
             computed = self.computed(node.text[len("Project [") : -1], meaning, unsaid)
             return _Shown(inputs[0].lines, computed, meaning, tuple(n for n in unsaid if n in computed))
-        once, repeated = _without_repeats(node.text)
-        text = _ordered_terms(self.resolve(once, meaning, unsaid))
-        meaning.update({again: meaning[first] for again, first in repeated.items()})
+        if node.text.startswith("Aggregate ["):
+            return self.grouped(node.text, inputs[0], meaning, unsaid)
+        text = _ordered_terms(self.resolve(node.text, meaning, unsaid))
         outputs = self.outputs(text, inputs)
         lines = [text]
         for shown in inputs:
@@ -144,6 +149,24 @@ class _Canon:
             outputs.append(shown)
         return tuple(outputs)
 
+    def grouped(self, text: str, below: _Shown, meaning: dict[str, str], unsaid: list[str]) -> _Shown:
+        """What an aggregate gives is computed of its keys and of aggregate calls, each of which it makes once."""
+        *by, items = (_items(part[1:-1]) for part in _items(text.removeprefix("Aggregate ")))
+        keys = sorted({self.resolve(key, meaning, unsaid) for key in (by[0] if by else ())})
+        split = [item.rpartition(" AS #") if " AS #" in item else (item, "", "") for item in items]
+        values = [self.resolve(value, meaning, unsaid) for value, _, _ in split]
+        made = {call: self.fresh() for call in sorted({c for value in values for c in _calls(value, keys)})}
+        outputs = []
+        for value, (_, _, number) in zip(values, split, strict=True):
+            shown = value
+            for call in sorted(_calls(value, keys), key=len, reverse=True):
+                shown = shown.replace(call, made[call])
+            if number:
+                meaning[number] = shown
+            outputs.append(shown)
+        lines = (f"Aggregate {keys}, {list(made)}", *("  " + line for line in below.lines))
+        return _Shown(lines, tuple(outputs), meaning, tuple(n for n in unsaid if n in outputs))
+
     def resolve(self, text: str, meaning: dict[str, str], unsaid: list[str]) -> str:
         """The operator's text with canonical numbers; learns what its new attributes mean."""
 
@@ -166,7 +189,7 @@ class _Canon:
 
     def outputs(self, text: str, inputs: list[_Shown]) -> tuple[str, ...]:
         """The attributes an operator gives, in order; none where that is not known."""
-        if text.startswith(("Aggregate [", "Expand [")):
+        if text.startswith("Expand ["):
             return _attributes(_items(text[_last_list(text) : -1]))
         if text.startswith("Window ["):
             return (*inputs[0].outputs, *_attributes(_items(text[len("Window [") : text.index("], [")])))
@@ -182,7 +205,7 @@ def _ordered_terms(text: str) -> str:
     operator, comma, condition = text.partition(", (") if text.startswith("Join ") else text.partition(" (")
     if not text.startswith(("Join ", "Filter ")) or not comma or not condition.endswith(")"):
         return text
-    return f"{operator}{comma}{' AND '.join(sorted(_terms('(' + condition)))})"
+    return f"{operator}{comma}{' AND '.join(sorted(_needed(_terms('(' + condition))))})"
 
 
 def _terms(condition: str) -> set[str]:
@@ -202,22 +225,49 @@ def _terms(condition: str) -> set[str]:
     return {condition} if len(parts) == 1 else set().union(*map(_terms, parts))
 
 
-def _without_repeats(text: str) -> tuple[str, dict[str, str]]:
-    """An Aggregate that computes each value once; the raw numbers of those it gave again, and of the first ones."""
-    if not text.startswith("Aggregate ["):
-        return text, {}
-    start = _last_list(text)
-    first: dict[str, str] = {}
-    repeated: dict[str, str] = {}
-    kept = []
-    for item in _items(text[start:-1]):
-        value, _, number = item.rpartition(" AS #")
-        if value and value in first:
-            repeated[number] = first[value]
-        else:
-            kept.append(item)
-            first[value] = number
-    return f"{text[:start]}{', '.join(kept)}]", repeated
+def _needed(terms: set[str]) -> set[str]:
+    """The terms without each `isnotnull(x)` that another implies, since it compares what would be NULL."""
+    compared = set().union(*(_strict_parts(t) for t in terms if t.startswith("(")))
+    return terms - {f"isnotnull({part})" for part in compared}
+
+
+def _strict_parts(text: str) -> set[str]:
+    """The operands, at any depth, of comparisons and arithmetic: if one is NULL, so is the whole."""
+    if not (text.startswith("(") and _closed(text, 1) == len(text)):
+        return {text}
+    depth = 0
+    for i, character in enumerate(text):
+        depth += (character == "(") - (character == ")")
+        operator = _STRICT.match(text, i) if depth == 1 else None
+        if operator:
+            return {text} | _strict_parts(text[1:i]) | _strict_parts(text[operator.end() : -1])
+    return set()
+
+
+def _calls(value: str, keys: list[str]) -> list[str]:
+    """The aggregate calls in a value; the whole of it if it is made of more than them and the keys."""
+    found: list[str] = []
+    end = 0
+    for match in _AGGREGATE.finditer(value):
+        if match.start() >= end:
+            end = _closed(value, match.end())
+            if value.startswith(_FILTER, end):
+                end = _closed(value, end + len(_FILTER))
+            found.append(value[match.start() : end])
+    rest = value
+    for part in sorted((*found, *keys), key=len, reverse=True):
+        rest = rest.replace(part, "")
+    return [value] if "#" in rest else found
+
+
+def _closed(text: str, start: int) -> int:
+    """Where the parenthesis that is open at the start has been closed."""
+    depth = 1
+    for i in range(start, len(text)):
+        depth += (text[i] == "(") - (text[i] == ")")
+        if depth == 0:
+            return i + 1
+    return len(text)
 
 
 def _last_list(text: str) -> int:

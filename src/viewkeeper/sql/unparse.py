@@ -12,6 +12,7 @@ from typing import Protocol, assert_never
 
 from viewkeeper.algebra.display import INFIX
 from viewkeeper.algebra.node import walk
+from viewkeeper.algebra.normalize import constants
 from viewkeeper.algebra.relations import (
     WEIGHT,
     Aggregate,
@@ -46,7 +47,6 @@ from viewkeeper.algebra.scalars import (
     Scalar,
     Subquery,
     Verbatim,
-    subqueries,
     text_constant,
 )
 from viewkeeper.algebra.scalars import columns as columns_of
@@ -492,16 +492,7 @@ def render_measure(measure: Measure, columns: Mapping[str, str]) -> str:
 
 def _constants(rel: Relation) -> dict[str, str]:
     """The texts of the columns that are the same in all rows."""
-    match rel:
-        case Window(input):  # a settled measure puts one in between
-            return _constants(input)
-        case Project(input, items):
-            below = _constants(input)
-            own = {i.name: render(i.value, {}) for i in items if not columns_of(i.value) and not subqueries(i.value)}
-            kept = ((i.name, i.value.name) for i in items if isinstance(i.value, Column) and i.value.name in below)
-            return {**own, **{name: below[known] for name, known in kept}}
-        case _:
-            return {}
+    return {name: render(value, {}) for name, value in constants(rel).items()}
 
 
 def _tuple(texts: Sequence[str]) -> str:

@@ -36,10 +36,11 @@ from viewkeeper.algebra.relations import (
 )
 from viewkeeper.algebra.scalars import Call, Scalar, parts
 from viewkeeper.algebra.settled import in_order
+from viewkeeper.algebra.sketches import SKETCHES
 from viewkeeper.algebra.types import decimal_parts
 from viewkeeper.changes.refresh import CHANGE, DOUBTED, OLD, Maintenance, Merge, MergeBag, MergeGroups, MergeTop
 from viewkeeper.testing import frames
-from viewkeeper.testing.values import EXACT, Row, Value, compiled, fits, rounded
+from viewkeeper.testing.values import EXACT, Row, Value, compiled, fits, rounded, sketched
 
 Bag = Counter[Row]
 Feed = tuple[tuple[Row, int], ...]
@@ -244,6 +245,8 @@ def measured(measure: Measure, columns: tuple[str, ...], rows: Bag) -> Value:
     if measure.function == "count_if":
         return present[(True,)]
     values = [args[0] for args in present.elements()]
+    if measure.function in SKETCHES:
+        return sketched(SKETCHES[measure.function], values)
     return _FUNCTIONS[measure.function](values, measure.type) if values else None
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from decimal import ROUND_DOWN, ROUND_HALF_UP, Context, Decimal
 from typing import assert_never
 
 from viewkeeper.algebra.scalars import Call, Cast, Clock, Column, Literal, Outer, Scalar, Subquery, Verbatim
+from viewkeeper.algebra.sketches import SKETCHES, Sketch
 from viewkeeper.algebra.types import FLOATING, INTEGRAL, decimal_parts
 
 Value = None | bool | int | float | Decimal | str
@@ -69,7 +70,7 @@ def cast(value: Value, type_: str) -> Value:
         return _integer(value, type_)
     if type_ in FLOATING:
         return float(value)
-    if type_ == "string":
+    if type_ in ("string", "binary"):
         return str(value).lower() if isinstance(value, bool) else str(value)
     if type_ == "boolean":
         return value.strip().lower() == "true" if isinstance(value, str) else bool(value)
@@ -191,6 +192,16 @@ def _extreme(choose: Function) -> Function:
     return chosen
 
 
+def sketched(sketch: Sketch, values: Iterable[object]) -> str:
+    """A sketch that forgets nothing: digits in order, each once if it does not count."""
+    digits = "".join(map(str, values))
+    return "".join(sorted(digits if sketch.counts else set(digits)))
+
+
+def _merging(sketch: Sketch) -> Function:
+    return lambda a, b, *_: sketched(sketch, a + b)
+
+
 _STRICT: dict[str, Function] = {
     "+": _numeric(EXACT.add, lambda a, b: a + b),
     "-": _numeric(EXACT.subtract, lambda a, b: a - b),
@@ -208,6 +219,8 @@ _STRICT: dict[str, Function] = {
     "NEGATIVE": lambda a: EXACT.minus(a) if isinstance(a, Decimal) else -a,
     "ABS": lambda a: EXACT.abs(a) if isinstance(a, Decimal) else abs(a),
     "UPPER": lambda a: a.upper(),
+    "HLL_SKETCH_ESTIMATE": len,
+    **{sketch.merge: _merging(sketch) for sketch in SKETCHES.values()},
 }
 
 
