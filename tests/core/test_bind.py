@@ -238,6 +238,10 @@ READ = {
         count(*) FILTER (WHERE s = 'a') OVER (PARTITION BY a) AS n FROM r""",
     "window over groups": """SELECT s, a, sum(b) AS x, rank() OVER (PARTITION BY a ORDER BY sum(b) DESC) AS n
         FROM r GROUP BY s, a""",
+    "sum of sums": """SELECT s, a, sum(sum(b)) OVER (PARTITION BY a ORDER BY s) AS x, max(count(*)) OVER (PARTITION BY s) AS y
+        FROM r GROUP BY s, a""",
+    "order of a window by groups": "SELECT a, row_number() OVER w AS n FROM r GROUP BY a WINDOW w AS (ORDER BY count(*) DESC, a)",
+    "share of a total": "SELECT s, sum(b) * 100 / sum(sum(b)) OVER (PARTITION BY s IS NULL) AS x FROM r GROUP BY s",
     "window over a join": "SELECT d, row_number() OVER (PARTITION BY r.a ORDER BY d, b, r.s, t.s) AS n FROM r JOIN t ON r.a = t.a",
     "window over a window": """SELECT a, sum(n) OVER (PARTITION BY a) AS x FROM
         (SELECT a, row_number() OVER (PARTITION BY s ORDER BY a, b) AS n FROM r) AS q""",
@@ -255,6 +259,12 @@ READ = {
     "limit by something hidden": "SELECT s FROM r ORDER BY b * 2 DESC NULLS LAST, a LIMIT 2",
     "limit of groups": "SELECT s, count(*) AS n FROM r GROUP BY s ORDER BY n DESC, s LIMIT 2",
     "limit by an aggregate": "SELECT s FROM r GROUP BY s ORDER BY max(b) DESC NULLS LAST LIMIT 1",
+    "limit by what is made of labels": """SELECT a AS x, b, row_number() OVER (ORDER BY b, a, s) AS n FROM r
+        ORDER BY CASE WHEN n > 2 THEN x END NULLS LAST, n DESC LIMIT 3""",
+    "limit of distinct by what is made of labels": "SELECT DISTINCT a AS x, b FROM r ORDER BY coalesce(x, 0) + b NULLS LAST, x LIMIT 3",
+    "limit of a union by what is made of labels": "SELECT a FROM r UNION SELECT a FROM t ORDER BY -a NULLS FIRST LIMIT 2",
+    "limit of one row": "SELECT count(*) AS n, max(b) AS x FROM r LIMIT 5",
+    "limit of one row of several tables": "SELECT * FROM (SELECT count(*) AS n FROM r), (SELECT max(d) AS x FROM t) LIMIT 1",
     "limit of distinct": "SELECT DISTINCT a FROM r ORDER BY a NULLS LAST LIMIT 2",
     "limit of a union": "SELECT a FROM r UNION ALL SELECT a FROM t ORDER BY a NULLS LAST LIMIT 3",
     "limit in a subquery": "SELECT sum(q.b) AS x FROM (SELECT b FROM r ORDER BY b DESC NULLS LAST LIMIT 2) AS q",

@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from viewkeeper.algebra.clock import in_filters, misplaced
 from viewkeeper.algebra.correlation import CannotJoin
+from viewkeeper.algebra.keys import NOTHING, keys
 from viewkeeper.algebra.normalize import collapse, prune
 from viewkeeper.algebra.reasons import Reason
 from viewkeeper.algebra.relations import (
@@ -174,14 +175,35 @@ class _Binder:
             case _:
                 raise refuse(tree, type(tree).__name__.upper(), NOT_YET)
 
-    def first_rows(self, tree: exp.Expr, rows: _Rows) -> _Rows:
-        """ORDER BY … LIMIT … of a query whose order can only be by its own columns."""
+    def first_rows(
+        self, tree: exp.Expr, rows: _Rows, scope: Scope | None = None, replaced: Mapping[str, str] | None = None
+    ) -> _Rows:
+        """The first rows by ORDER BY if there is a LIMIT; the order may be by what only `scope` knows."""
         limit, offset = _limits(tree)
         if limit is None and not offset:
             return rows
+        if not tree.args.get("order"):
+            if limit and not offset and frozenset[str]() in keys(rows.relation, NOTHING):
+                return rows  # there is one row at most
+            clause = tree.args.get("limit") or tree.args["offset"]
+            raise refuse(clause, f"{clause.key.upper()} without ORDER BY", "any rows will do, each time others")
+        selected = rows.relation if scope is not None and isinstance(rows.relation, Project) else None
+        items = selected.items if selected is not None else pass_through(rows.relation.schema)
         by = {label.lower(): name for label, name in zip(rows.labels, names(rows.relation), strict=True)}
-        order = [(_named(o.this, by), o) for o in ordered_by(tree)]
-        return _Rows(Top(rows.relation, tuple(ordering(o, n) for n, o in order), limit, offset), rows.labels)
+        hidden: list[Item] = []
+        order = []
+        for ordered in ordered_by(tree):
+            name = by.get(ordered.this.name.lower()) if _is_label(ordered.this) else None
+            if name is None:
+                name = self.fresh("__vk_order")
+                read = {generate(c): by[c.name.lower()] for c in ordered.find_all(exp.Column) if _is_one_of(c, by)}
+                value = to_scalar(ordered.this, scope or Scope(), {**(replaced or {}), **read})
+                hidden.append(Item(name, substitute(value, {i.name: i.value for i in items}), UNKNOWN))
+            order.append(ordering(ordered, name))
+        below = selected.input if selected is not None else rows.relation
+        with_hidden = Project(below, (*items, *hidden)) if hidden else rows.relation
+        first = Top(with_hidden, tuple(order), limit, offset)
+        return replace(rows, relation=Project(first, pass_through(rows.relation.schema)) if hidden else first)
 
     def values(self, tree: exp.Values) -> _Rows:
         rows = [r.expressions if isinstance(r, exp.Tuple) else [r] for r in tree.expressions]
@@ -212,8 +234,9 @@ class _Binder:
         if isinstance(distinct, exp.Distinct) and distinct.args.get("on"):
             raise refuse(distinct, "DISTINCT ON", NOT_YET)
         if distinct:
-            return self.first_rows(tree, _distinct(_Rows(Project(relation, items), labels)))
-        return self.top(tree, _Rows(Project(relation, items), labels), scope, replaced)
+            texts = {generate(unaliased(of)): item.name for (_, _, of), item in zip(outputs, items, strict=True)}
+            return self.first_rows(tree, _distinct(_Rows(Project(relation, items), labels)), replaced=texts)
+        return self.first_rows(tree, _Rows(Project(relation, items), labels), scope, replaced)
 
     def outputs(
         self, tree: exp.Select, relation: Relation, scope: Scope, replaced: Mapping[str, str]
@@ -233,24 +256,6 @@ class _Binder:
             relation = Generate(relation, to_generator(inner, scope), fields)
             found += [(label, Column(f.name), selected) for label, f in zip(labels, fields, strict=True)]
         return relation, found
-
-    def top(self, tree: exp.Select, rows: _Rows, scope: Scope, replaced: Mapping[str, str]) -> _Rows:
-        """The selected columns, of the first rows if there is a LIMIT; the order may be by what is not selected."""
-        limit, offset = _limits(tree)
-        if (limit is None and not offset) or not isinstance(rows.relation, Project):
-            return rows
-        by = {label.lower(): name for label, name in zip(rows.labels, names(rows.relation), strict=True)}
-        hidden: list[Item] = []
-        order = []
-        for ordered in ordered_by(tree):
-            name = by.get(ordered.this.name.lower()) if _is_label(ordered.this) else None
-            if name is None:
-                name = self.fresh("__vk_order")
-                hidden.append(Item(name, to_scalar(ordered.this, scope, replaced), UNKNOWN))
-            order.append(ordering(ordered, name))
-        with_hidden = replace(rows.relation, items=(*rows.relation.items, *hidden))
-        first = Top(with_hidden, tuple(order), limit, offset)
-        return replace(rows, relation=Project(first, pass_through(rows.relation.schema)) if hidden else first)
 
     def from_clause(self, tree: exp.Select, withs: Withs, outer: Scope | None) -> tuple[Relation, Scope]:
         def read(query: exp.Expr, scope: Scope) -> Relation:
@@ -432,8 +437,6 @@ def _limits(tree: exp.Expr) -> tuple[int | None, int]:
         value = node.args.get("expression") if node else None
         if node and not (isinstance(value, exp.Literal) and value.is_int):
             raise refuse(node, clause.upper(), "only a number can be maintained from changes")
-        if node and not tree.args.get("order"):
-            raise refuse(node, f"{clause.upper()} without ORDER BY", "any rows will do, each time others")
         found.append(int(value.name) if value else None)
     return found[0], found[1] or 0
 
@@ -442,12 +445,9 @@ def _is_label(tree: exp.Expr) -> bool:
     return isinstance(tree, exp.Column) and not tree.table
 
 
-def _named(tree: exp.Expr, by: Mapping[str, str]) -> str:
-    """The column that an ORDER BY above a whole query means."""
-    found = by.get(tree.name.lower()) if isinstance(tree, exp.Column) else None
-    if found is None:
-        raise refuse(tree, "ORDER BY", "only by columns of the result can it be maintained here")
-    return found
+def _is_one_of(column: exp.Column, by: Mapping[str, str]) -> bool:
+    """Whether it is one of the labelled columns of the result."""
+    return _is_label(column) and column.name.lower() in by
 
 
 def _column_aliases(tree: exp.Expr) -> list[str]:

@@ -71,14 +71,24 @@ def refuse(node: exp.Expr, construct: str, why: str) -> Refusal:
 
 
 def aggregate_calls(tree: exp.Expr) -> Iterator[exp.Expr]:
-    """The aggregates of this SELECT in an expression, with their FILTER; not those of subqueries or windows."""
-    if isinstance(tree, (exp.Query, exp.Window)):
+    """The aggregates of this SELECT in an expression, with their FILTER; not those of subqueries or over windows."""
+    if isinstance(tree, exp.Query):
         return
     if _is_aggregate(tree):
         yield tree
         return
+    over = _over_window(tree) if isinstance(tree, exp.Window) else None
     for child in tree.iter_expressions():
-        yield from aggregate_calls(child)
+        for part in over.iter_expressions() if over is not None and child is tree.this else (child,):
+            yield from aggregate_calls(part)
+
+
+def _over_window(window: exp.Window) -> exp.Expr:
+    """The function of a window, which may be an aggregate over its rows, with groups in its arguments."""
+    inner: exp.Expr = window.this
+    while isinstance(inner, exp.IgnoreNulls | exp.RespectNulls | exp.Filter):
+        inner = inner.this
+    return inner
 
 
 def _is_aggregate(tree: exp.Expr) -> bool:

@@ -106,7 +106,8 @@ def bind_groups(
 def _above_groups(tree: exp.Select) -> list[exp.Expr]:
     """Every expression of a SELECT that is evaluated after grouping."""
     clauses = [tree.args.get(c) for c in ("having", "qualify")]
-    return [*map(unaliased, tree.expressions), *(c.this for c in clauses if c), *(o.this for o in ordered_by(tree))]
+    above = (*(c.this for c in clauses if c), *(o.this for o in ordered_by(tree)), *(tree.args.get("windows") or ()))
+    return [*map(unaliased, tree.expressions), *above]
 
 
 def _group_keys(tree: exp.Select) -> tuple[list[exp.Expr], list[list[exp.Expr]]]:
