@@ -53,6 +53,14 @@ A, B = Column("a"), Column("b")
 R = scan("r", "a", "b")
 
 
+def test_chains_of_conditions_have_no_parentheses_inside() -> None:
+    a, b, c = (Column(name) for name in "abc")
+    names_ = {name: name for name in "abc"}
+    assert render(call("OR", call("OR", a, b), c), names_) == "(a OR b OR c)"
+    assert render(call("OR", a, call("OR", b, c)), names_) == "(a OR (b OR c))"
+    assert render(call("AND", call("OR", a, b), c), names_) == "((a OR b) AND c)"
+
+
 def test_neighbours_share_a_select() -> None:
     filtered = Filter(Filter(R, call(">", A, ONE)), call("IS NOT NULL", B))
     grouped = Aggregate(Project(filtered, items(k=call("+", A, ONE), v=B)), ("k",), (Measure("s", "sum", ("v",), "x"),))

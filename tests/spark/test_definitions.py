@@ -16,6 +16,7 @@ from viewkeeper.errors import (
     SqlError,
     UnknownViewError,
 )
+from viewkeeper.runtime.define import explained
 from viewkeeper.runtime.execute import Executor
 
 pytestmark = pytest.mark.spark
@@ -29,6 +30,16 @@ def sales(wh: Warehouse) -> Warehouse:
         "INSERT INTO sales VALUES (DATE'2024-01-01', 5, 'a'), (DATE'2024-01-01', 7, 'b'), (DATE'2024-01-02', 1, 'a')",
     )
     return wh
+
+
+def test_two_readings_of_a_wide_table_are_told_apart(wh: Warehouse) -> None:
+    wide = ", ".join(f"c{i} INT" for i in range(40))
+    run(wh, f"CREATE TABLE wide ({wide}) USING DELTA")
+    one, other = (
+        explained(wh.spark.newSession(), f"SELECT c{i} FROM {wh.spark.catalog.currentDatabase()}.wide GROUP BY 1")
+        for i in (35, 36)
+    )
+    assert one != other
 
 
 def test_all_clauses_in_any_order(sales: Warehouse) -> None:

@@ -36,6 +36,7 @@ from viewkeeper.store.registry import Registry
 from viewkeeper.store.views import SourceUse, View
 
 # Settings that change what a query means; a view keeps those it was created with.
+_SHOWN_COLUMNS = "spark.sql.debug.maxToStringFields"
 MEANING = ("spark.sql.session.timeZone", "spark.sql.ansi.enabled", "spark.sql.caseSensitive")
 _PLAN_TABLE = re.compile(r"SubqueryAlias ((?:`[^`]+`|[\w$]+)(?:\.(?:`[^`]+`|[\w$]+)){2})$", re.MULTILINE)
 _RESERVED = "__vk_"
@@ -240,8 +241,13 @@ def same_plan(session: SparkSession, original: str, reading: str) -> bool:
 
 
 def explained(session: SparkSession, query: str) -> str:
-    rows = session.sql(f"EXPLAIN EXTENDED {query}").collect()
-    return optimized_plan("\n".join(row[0] for row in rows))
+    return optimized_plan(_explained(session, query))
+
+
+def _explained(session: SparkSession, query: str) -> str:
+    """Spark's plans for the query, with every column of every operator."""
+    session.conf.set(_SHOWN_COLUMNS, str(2**31 - 1))
+    return "\n".join(row[0] for row in session.sql(f"EXPLAIN EXTENDED {query}").collect())
 
 
 def _sources(query: str, session: SparkSession, catalog: SourceCatalog, registry: Registry) -> tuple[SourceUse, ...]:
@@ -263,7 +269,7 @@ def _sources(query: str, session: SparkSession, catalog: SourceCatalog, registry
 def _sources_by_plan(
     query: str, session: SparkSession, catalog: SourceCatalog, registry: Registry
 ) -> tuple[SourceUse, ...]:
-    plan = "\n".join(row[0] for row in session.sql(f"EXPLAIN EXTENDED {query}").collect())
+    plan = _explained(session, query)
     analysed = plan.split("== Analyzed Logical Plan ==")[-1].split("== Optimized Logical Plan ==")[0]
     names = dict.fromkeys(_PLAN_TABLE.findall(analysed))
     sources = [catalog.resolve(split(name)) for name in names]

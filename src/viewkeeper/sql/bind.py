@@ -234,7 +234,9 @@ class _Binder:
         if isinstance(distinct, exp.Distinct) and distinct.args.get("on"):
             raise refuse(distinct, "DISTINCT ON", NOT_YET)
         if distinct:
-            texts = {generate(unaliased(of)): item.name for (_, _, of), item in zip(outputs, items, strict=True)}
+            texts = {
+                generate(unaliased(of).unnest()): item.name for (_, _, of), item in zip(outputs, items, strict=True)
+            }
             return self.first_rows(tree, _distinct(_Rows(Project(relation, items), labels)), replaced=texts)
         return self.first_rows(tree, _Rows(Project(relation, items), labels), scope, replaced)
 
