@@ -438,12 +438,10 @@ def render(scalar: Scalar, columns: Mapping[str, str], around: _Writer | None = 
             return columns[name]
         case Literal(sql):
             return sql
-        case Call("AND" | "OR" as name, (left, right)):
-            # A chain without parentheses, as which it is mostly written: Spark puts it together in a way of its own.
-            first = text(left)[1:-1] if isinstance(left, Call) and left.name == name else text(left)
-            return f"({first} {name} {text(right)})"
         case Call(name, (left, right)) if name in INFIX:
-            return f"({text(left)} {name} {text(right)})"
+            # A chain without parentheses, as which it is mostly written: Spark puts it together in a way of its own.
+            chain = name in ("AND", "OR") and isinstance(left, Call) and left.name == name
+            return f"({text(left)[1:-1] if chain else text(left)} {name} {text(right)})"
         case Call("IS NULL" | "IS NOT NULL" as name, (arg,)):
             return f"({text(arg)} {name})"
         case Call("NOT" | "-" as name, (arg,)):
