@@ -263,6 +263,8 @@ READ = {
         ORDER BY CASE WHEN n > 2 THEN x END NULLS LAST, n DESC LIMIT 3""",
     "limit of distinct by what is made of labels": "SELECT DISTINCT a AS x, b FROM r ORDER BY coalesce(x, 0) + b NULLS LAST, x LIMIT 3",
     "limit of a union by what is made of labels": "SELECT a FROM r UNION SELECT a FROM t ORDER BY -a NULLS FIRST LIMIT 2",
+    "grouped by a subquery": """SELECT CASE WHEN a IN (SELECT a FROM t) THEN 1 ELSE 2 END AS x, count(*) AS n FROM r
+        GROUP BY CASE WHEN a IN (SELECT a FROM t) THEN 1 ELSE 2 END""",
     "limit of one row": "SELECT count(*) AS n, max(b) AS x FROM r LIMIT 5",
     "limit of one row of several tables": "SELECT * FROM (SELECT count(*) AS n FROM r), (SELECT max(d) AS x FROM t) LIMIT 1",
     "limit of distinct": "SELECT DISTINCT a FROM r ORDER BY a NULLS LAST LIMIT 2",
@@ -444,7 +446,35 @@ def test_unknown_table() -> None:
 
 
 # What cannot be read: the construct, and the text its position points to ("" where it knows none).
+def test_a_star_beside_using_begins_with_the_columns_joined_by() -> None:
+    for query in (
+        "SELECT r.*, d FROM r JOIN t USING (s)",
+        "SELECT q.*, d FROM (SELECT a, b, s FROM r) q JOIN t USING (s)",
+    ):
+        read = as_read(query, ("w", "x", "y", "z"))
+        assert show(read).splitlines()[0].replace("_2", "") == "project w = s, x = a, y = b, z = d"
+
+
+@pytest.mark.parametrize(
+    ("query", "columns"),
+    [
+        ("SELECT explode(split(s, '-')) FROM r", 1),
+        ("SELECT a, posexplode(array(a, b)) FROM r", 3),
+        ("SELECT explode(map('x', a)) FROM r", 2),
+        ("SELECT stack(2, a, b, 1, 2) FROM r", 2),
+        ("SELECT json_tuple(s, 'x', 'y', 'z') FROM r", 3),
+        ("SELECT inline(array(struct(1 AS x, a AS y), struct(2 AS x, NULL AS y))) FROM r", 2),
+        ("SELECT col FROM (SELECT explode(split(s, '-')) FROM r)", 1),
+        ("SELECT q.* FROM (SELECT struct(a AS x, b) AS q FROM r)", 2),
+    ],
+)
+def test_columns_that_spark_names(query: str, columns: int) -> None:
+    assert len(names(bound(query, tuple(f"c{i}" for i in range(columns))))) == columns
+
+
 REFUSED = {
+    "SELECT inline(x) FROM (SELECT array(struct(a, b)) AS x FROM r)": ("inline()", "(x)"),
+    "SELECT x.* FROM (SELECT named_struct('p', a) AS x FROM r)": ("*", "*"),
     "SELECT a FROM r LIMIT 3": ("LIMIT without ORDER BY", "3"),
     "SELECT a FROM (SELECT a FROM r LIMIT 3) AS q": ("LIMIT without ORDER BY", "3"),
     "SELECT a FROM r UNION ALL SELECT a FROM t LIMIT 3": ("LIMIT without ORDER BY", "3"),

@@ -156,6 +156,15 @@ MORE = {
                 FROM o WINDOW w AS (PARTITION BY k ORDER BY day, id)""",
     "over_windows": """SELECT id, n, sum(n) OVER (PARTITION BY tag ORDER BY n, id ROWS UNBOUNDED PRECEDING) AS s FROM
                        (SELECT id, tag, rank() OVER (PARTITION BY k ORDER BY price) AS n FROM o)""",
+    "using_star": "SELECT e.*, o.price AS p, c.name FROM o JOIN c USING (k) JOIN e USING (k)",
+    "struct_star": "SELECT id, s.* FROM (SELECT id, struct(k AS x, tag) AS s FROM o)",
+    "unnamed_rows": "SELECT id, col0 + 1 AS a, col1 FROM (SELECT id, stack(2, k, price, 7, price) FROM o)",
+    "by_subquery": """SELECT CASE WHEN k IN (SELECT k FROM c) THEN 1 ELSE 2 END AS x, count(*) AS n FROM o
+                      GROUP BY CASE WHEN k IN (SELECT k FROM c) THEN 1 ELSE 2 END""",
+    "sum_of_sums": "SELECT k, day, sum(sum(price)) OVER (PARTITION BY k ORDER BY day) AS x, count(*) * 100 / sum(count(*)) OVER (PARTITION BY k) AS y FROM o GROUP BY k, day",
+    "one_row": "SELECT * FROM (SELECT count(*) AS n FROM o), (SELECT max(price) AS m FROM e) LIMIT 10",
+    "by_labels": "SELECT id, k AS x, price AS p FROM o ORDER BY CASE WHEN p > 2 THEN x END NULLS LAST, p * -1, id, day LIMIT 4",
+    "over_groups": "SELECT sum(t + 1) AS a, max(t) AS b, avg(n * t) AS c FROM (SELECT k, count(*) AS n, sum(price) AS t FROM o GROUP BY k)",
     "inlined": "SELECT id, a, b FROM o LATERAL VIEW inline(array(struct(id AS x, tag AS y), struct(id AS x, 'x' AS y))) AS a, b",
     "stacked": "SELECT id, stack(2, k, price, 7, price) AS (a, b) FROM o",
     "given": "SELECT o.id, v.x FROM o JOIN VALUES (1, 'one'), (2, 'two') AS v(k, x) ON o.k = v.k",

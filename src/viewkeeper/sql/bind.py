@@ -56,6 +56,7 @@ from viewkeeper.sql.labels import Labels
 from viewkeeper.sql.names import name_sources, qualify_names
 from viewkeeper.sql.parse import generate, ordered_by, unaliased
 from viewkeeper.sql.pivots import as_selects, bind_pivot, pivot_of
+from viewkeeper.sql.tables import name_made_columns
 from viewkeeper.sql.times import as_lateral_views, is_time_window, to_time_window
 from viewkeeper.sql.windows import bind_windows, ordering
 
@@ -76,11 +77,14 @@ def bind(tree: exp.Query, catalog: Catalog, output: tuple[str, ...]) -> Bound | 
     """The algebra of a query, its columns named `output`, or the first reason against it."""
     try:
         as_selects(tree)
+        name_made_columns(tree)
         sessions = as_lateral_views(tree)
         sources = name_sources(tree, catalog)
         qualified = qualify_names(tree, sources)
         binder = _Binder({k.lower(): v for k, v in sources.items()})
         relation = binder.query(qualified, {}).relation
+        if len(output) != len(relation.schema):
+            raise Refusal(Reason("this query", "Spark gives it another number of columns than its text shows"))
         renamed = tuple(zip(output, relation.schema, strict=True))
         places = binder.labels.places
         places.update({n: places[f.name] for n, f in renamed if f.name in places})

@@ -55,6 +55,8 @@ def _aggregate(name: str) -> Callable[[list[exp.Expr]], exp.Expr]:
 class ViewSpark(Spark):
     """Spark 4 as written by people, unchanged by reading and writing it."""
 
+    SUPPORTS_STRUCT_STAR_EXPANSION = True
+
     class Tokenizer(Spark.Tokenizer):
         STRING_ESCAPES = ["\\", "'", '"']  # noqa: RUF012  ('a''b' is a'b in Spark 4)
 

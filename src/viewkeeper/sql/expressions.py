@@ -229,6 +229,8 @@ def _check(tree: exp.Expr) -> None:
             raise refuse(tree, type(tree).__name__.upper(), NOT_YET)
         case exp.Window():
             raise refuse(tree, "window function", "it cannot stand here")
+        case exp.Star(parent=exp.Dot()):
+            raise refuse(tree, "*", "the fields of this struct are not known from the text: name them")
         case exp.Star():
             raise refuse(tree, "*", "columns of the same name cannot be told apart")
         case exp.Placeholder() | exp.Parameter():

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.qualify import qualify
-from sqlglot.optimizer.scope import traverse_scope
+from sqlglot.optimizer.scope import Scope, traverse_scope
 from sqlglot.schema import MappingSchema
 
 from viewkeeper.algebra.reasons import Reason
@@ -77,7 +77,8 @@ def name_sources(tree: exp.Query, catalog: Catalog) -> dict[str, Named]:
         source = catalog.resolve(tuple(p.name for p in table.parts))
         if isinstance(source, Unmaintainable):
             raise refuse(table, source.name, source.why)
-        name = f"{_PLACEHOLDER}{number}"
+        # The same table by the same name, so that the same expression has the same text wherever it stands.
+        name = next((known for known, other in sources.items() if other == source), f"{_PLACEHOLDER}{number}")
         sources[name] = source
         if not table.alias:
             table.set("alias", exp.TableAlias(this=exp.to_identifier(table.name)))
@@ -85,8 +86,8 @@ def name_sources(tree: exp.Query, catalog: Catalog) -> dict[str, Named]:
         table.set("this", exp.to_identifier(name))
         table.set("db", None)
         table.set("catalog", None)
-    for number, table in enumerate(functions, len(sources)):
-        name = f"{_PLACEHOLDER}{number}"
+    for number, table in enumerate(functions):
+        name = f"{_PLACEHOLDER}made_{number}"
         sources[name] = to_rows(table)
         if not table.alias:
             table.set("alias", exp.TableAlias(this=exp.to_identifier(name)))
@@ -104,6 +105,7 @@ def _strip_qualifiers(tree: exp.Query, table: exp.Table) -> None:
 
 
 def qualify_names(tree: exp.Query, sources: Mapping[str, Named]) -> exp.Query:
+    _using_first(tree, sources)
     schema = MappingSchema({name: dict(source.columns) for name, source in sources.items()}, dialect=ViewSpark)
     try:
         qualified = qualify(tree, schema=schema, dialect=ViewSpark, quote_identifiers=False)
@@ -112,3 +114,40 @@ def qualify_names(tree: exp.Query, sources: Mapping[str, Named]) -> exp.Query:
     if not isinstance(qualified, exp.Query):
         raise Refusal(Reason("this query", "its names could not be resolved"))
     return qualified
+
+
+def _using_first(tree: exp.Query, sources: Mapping[str, Named]) -> None:
+    """`t.*` as Spark means it beside JOIN … USING: the columns joined by come first, of the last join before others."""
+    for scope in traverse_scope(tree):
+        select = scope.expression
+        joined_by: list[str] = []
+        for join in select.args.get("joins") or []:
+            using = [column.name.lower() for column in join.args.get("using") or []]
+            joined_by = [*using, *(name for name in joined_by if name not in using)]
+        if not joined_by or not isinstance(select, exp.Select):
+            continue
+        selected: list[exp.Expr] = []
+        for star in select.expressions:
+            own = _columns_of(scope.sources.get(star.table), sources) if _is_plain_star(star) else frozenset()
+            first = [name for name in joined_by if name in own]
+            selected += [exp.column(name, table=star.table) for name in first]
+            if first:
+                star.this.set("except_", [exp.to_identifier(name) for name in first])
+            if not own or own - set(first):
+                selected.append(star)
+        select.set("expressions", selected)
+
+
+def _is_plain_star(tree: exp.Expr) -> bool:
+    return isinstance(tree, exp.Column) and isinstance(tree.this, exp.Star) and not any(tree.this.args.values())
+
+
+def _columns_of(source: object, sources: Mapping[str, Named]) -> frozenset[str]:
+    """The columns of something in FROM, as far as its text says."""
+    match source:
+        case exp.Table() if source.name in sources:
+            return frozenset(name.lower() for name, _ in sources[source.name].columns)
+        case Scope(expression=exp.Query() as query):
+            return frozenset(name.lower() for name in query.named_selects)
+        case _:
+            return frozenset()
