@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import assert_never
 
 from viewkeeper.algebra.clock import CLOCK
 from viewkeeper.algebra.display import show, show_condition
 from viewkeeper.algebra.node import walk
-from viewkeeper.algebra.relations import Changes, Scan
+from viewkeeper.algebra.relations import Changes, Relation, Scan
 from viewkeeper.algebra.scalars import FALSE, TRUE, Scalar
+from viewkeeper.changes.parts import Computed, by_parts
 from viewkeeper.changes.refresh import Maintenance, MergeBag, MergeTop, maintenance
 from viewkeeper.changes.relevance import rows_that_matter
 from viewkeeper.changes.stored import KeptBag, KeptGroups, KeptTop
@@ -280,7 +282,25 @@ def installed_text(change: Maintenance) -> str:
 def change_sql(change: Maintenance, view: View, registry: Registry) -> str:
     """The SQL of a change of any of the view's tables, between the covered and the current versions."""
     tables = {n.table for n in walk(change.change) if isinstance(n, Scan | Changes)}
-    return unparse(change.change, PinnedLeaves({t: _example_pin(view, t, registry) for t in tables}))
+    return sql_by_parts(change.change, PinnedLeaves({t: _example_pin(view, t, registry) for t in tables}))
+
+
+def sql_by_parts(change: Relation, leaves: PinnedLeaves) -> str:
+    """The SQL of a change; of a large one that of the parts first which are computed before it."""
+    texts: list[str] = []
+    given = dict(leaves.given)
+
+    def written(rel: Relation) -> str:
+        return unparse(rel, replace(leaves, given=given))
+
+    def write(part: Relation) -> Computed:
+        name = f"__vk_part_{len(texts) + 1}"
+        texts.append(f"-- {name}, computed before the rest\n{written(part)}")
+        given[name] = name
+        return Computed(name, rows=1)
+
+    last = by_parts(change, write)
+    return "\n\n".join([*texts, written(last)])
 
 
 def _example_pin(view: View, table: str, registry: Registry) -> Pin:

@@ -16,7 +16,7 @@ from viewkeeper.changes.rules import Applied, applied_rules
 from viewkeeper.changes.stored import Kept
 from viewkeeper.changes.weights import Changed
 from viewkeeper.errors import SqlError, ViewkeeperError
-from viewkeeper.overview import change_sql, installed_text, kept_text, planned, steps
+from viewkeeper.overview import change_sql, installed_text, kept_text, planned, sql_by_parts, steps
 from viewkeeper.planner.cost import Cost
 from viewkeeper.planner.plan import Maintain, Nothing, Recompute, Refuse, Step, strategy
 from viewkeeper.reports import Explanation
@@ -26,7 +26,6 @@ from viewkeeper.runtime.look import Look, Versions
 from viewkeeper.runtime.reread import reread
 from viewkeeper.settings import Settings
 from viewkeeper.sql.pretty import pretty
-from viewkeeper.sql.unparse import unparse
 from viewkeeper.store.registry import Registry
 from viewkeeper.store.views import View
 
@@ -178,7 +177,7 @@ def _sql(seen: Look, step: Step, registry: Registry) -> Sections:
     view = seen.view
     match step:
         case Maintain(maintenance=change):
-            text = unparse(change.change, seen.leaves)
+            text = sql_by_parts(change.change, seen.leaves)
             return {"SQL of the change": text, **_install_sections(seen, step)}
         case Recompute():
             query = content_query(view, seen.leaves, registry.find)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 from typing import assert_never
 
 from viewkeeper.algebra.clock import reads_clock
@@ -43,7 +44,10 @@ from viewkeeper.algebra.scalars import (
     substitute,
 )
 
+_REMEMBERED = 10_000  # relations: a change mentions parts of itself many times
 
+
+@lru_cache(_REMEMBERED)
 def prune(rel: Relation, needed: frozenset[str] | None = None) -> Relation:
     """The relation with only the needed columns carried through it (all, if None), in their order.
 
@@ -165,6 +169,7 @@ def _join_on(join: Join, conditions: list[Scalar]) -> Join:
     return Join(sides[0], sides[1], "inner", conjunction(here))
 
 
+@lru_cache(_REMEMBERED)
 def drop_empty(rel: Relation) -> Relation:
     """The relation without the parts that are empty by construction; an empty relation if nothing is left."""
     match rel:

@@ -17,6 +17,7 @@ from pyspark.sql import functions as f
 from viewkeeper.algebra.relations import WEIGHT, Relation, names
 from viewkeeper.changes.meeting import only_meeting
 from viewkeeper.changes.own import OWN
+from viewkeeper.changes.parts import by_parts
 from viewkeeper.changes.refresh import (
     DOUBTED,
     Doubt,
@@ -158,7 +159,7 @@ class Executor:
             leaves.mention([found.change])
             if OWN in tables_read(found.change):
                 leaves.give(OWN, leaves.version(look.view.backing, look.standing.version))
-            change = only_meeting(found.change, leaves.spreads)
+            change = by_parts(only_meeting(found.change, leaves.spreads), leaves.compute)
             job = Job(step, look, session, leaves, unparse(change, leaves), tell, started)
             match found.merge:
                 case MergeBag() as merge:

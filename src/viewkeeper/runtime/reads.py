@@ -20,9 +20,10 @@ from pyspark.sql import functions as f
 from pyspark.sql.types import StructType
 
 from viewkeeper.algebra.identity import is_comparable
-from viewkeeper.algebra.relations import WEIGHT, Changes, Join, Relation, Scan, ScanColumn, State, inputs
+from viewkeeper.algebra.relations import WEIGHT, Changes, Join, Relation, Scan, ScanColumn, State
 from viewkeeper.algebra.scalars import Scalar, own_columns
 from viewkeeper.changes.meeting import LISTED, Spread, Spreads, can_spread
+from viewkeeper.changes.parts import Computed, mentions
 from viewkeeper.changes.weights import net
 from viewkeeper.sql.unparse import quote, render, string_literal, unparse
 from viewkeeper.store.changes import Feed, Files
@@ -68,13 +69,25 @@ class ReadOnce:
 
     def mention(self, read: Iterable[Relation]) -> None:
         """From now on these are read; what is held stays so."""
-        nodes = [n for rel in read for n in _mentioned(rel)]
+        nodes: Counter[Relation] = Counter()
+        for rel in read:
+            nodes += mentions(rel)
         self.joined = any(isinstance(n, Join) for n in nodes)
-        self.mentions = Counter(
-            (n.table, n.state if isinstance(n, Scan) else "changes") for n in nodes if isinstance(n, Scan | Changes)
-        )
+        self.mentions: Counter[tuple[str, str]] = Counter()
+        for n, times in nodes.items():
+            if isinstance(n, Scan | Changes):
+                self.mentions[n.table, n.state if isinstance(n, Scan) else "changes"] += times
         self.changed = [n for n in nodes if isinstance(n, Changes)]
         self.states = [n for n in nodes if isinstance(n, Scan)]
+
+    def compute(self, part: Relation) -> Computed:
+        """The rows of a part of the change, under a temporary name."""
+        counted, name = Observation(), f"__vk_part_{next(self.numbers)}"
+        rows = self.session.sql(unparse(part, self)).observe(counted, f.count(f.lit(1)).alias("rows")).localCheckpoint()
+        few = counted.get["rows"] <= FETCHED_ROWS
+        (self.fetched(rows) if few else rows).createOrReplaceTempView(name)
+        self.give(name, name)
+        return Computed(name, counted.get["rows"])
 
     def give(self, table: str, name: str) -> None:
         """A table that there is only now, under a temporary name."""
@@ -225,10 +238,3 @@ def _listed(columns: tuple[ScanColumn, ...]) -> str:
 def _is_plain(type_: str) -> bool:
     """Whether values of the type survive the way to the driver and back."""
     return is_comparable(type_) and "interval" not in type_ and "void" not in type_
-
-
-def _mentioned(rel: Relation) -> Iterator[Relation]:
-    """Every operator as often as the text will have it."""
-    yield rel
-    for below in inputs(rel):
-        yield from _mentioned(below)

@@ -135,6 +135,7 @@ Withs = Mapping[str, _With]
 class _Binder:
     sources: Mapping[str, Named]
     labels: Labels = field(default_factory=Labels)
+    common: dict[int, _Rows] = field(default_factory=dict)
 
     def fresh(self, base: str, of: exp.Expr | None = None) -> str:
         return self.labels.fresh(base, of)
@@ -348,9 +349,7 @@ class _Binder:
     def named_table(self, tree: exp.Table, withs: Withs) -> _Rows:
         source = self.sources.get(tree.name.lower())
         if source is None:
-            named = withs[tree.name.lower()]
-            rows = self.query(named.cte.this, named.scope)
-            return _Rows(rows.relation, tuple(_column_aliases(named.cte)) or rows.labels)
+            return self.common_table(withs[tree.name.lower()])
         labels = tuple(c for c, _ in source.columns)
         match source:
             case DeltaTable(name, columns):
@@ -364,6 +363,17 @@ class _Binder:
                 raise refuse(tree, source.name, source.why)
             case _:
                 assert_never(source)
+
+    def common_table(self, named: _With) -> _Rows:
+        """A common table expression is read once; every other use of it is the same relation under other names."""
+        known = self.common.get(id(named.cte))
+        if known is None:
+            rows = self.query(named.cte.this, named.scope)
+            known = _Rows(rows.relation, tuple(_column_aliases(named.cte)) or rows.labels)
+            self.common[id(named.cte)] = known
+            return known
+        renamed = (Item(self.fresh(f.name), Column(f.name), f.type) for f in known.relation.schema)
+        return replace(known, relation=Project(known.relation, tuple(renamed)))
 
     def with_own_names(self, public: Relation) -> Relation:
         """What readers of a view see, with no name that could clash with another use of it."""
