@@ -13,7 +13,7 @@ from viewkeeper.algebra.clock import CLOCK
 from viewkeeper.algebra.display import show
 from viewkeeper.algebra.keys import NOTHING, Declared, ForeignKey, keys, origins
 from viewkeeper.algebra.node import walk
-from viewkeeper.algebra.normalize import into_joins
+from viewkeeper.algebra.normalize import sunk
 from viewkeeper.algebra.relations import (
     WEIGHT,
     Aggregate,
@@ -174,7 +174,7 @@ def test_refresh_by_declared_keys(case: Case) -> None:
 @given(both(relation, history, LENGTH))
 def test_conditions_in_joins_mean_the_same(case: Case) -> None:
     rel, past = case
-    assert evaluate(into_joins(rel), past.between(0, 1)) == evaluate(rel, past.between(0, 1))
+    assert evaluate(sunk(rel), past.between(0, 1)) == evaluate(rel, past.between(0, 1))
 
 
 # Keys

@@ -141,32 +141,53 @@ def constants(rel: Relation) -> dict[str, Scalar]:
             return {}
 
 
-def into_joins(rel: Relation) -> Relation:
-    """σ_p(L ⋈_c R) = L ⋈_{c ∧ p} R, with every condition at the lowest inner join that has its columns.
+def sunk(rel: Relation) -> Relation:
+    """Every condition as deep as it can be asked: at one side of a join, at the lowest join that has its columns.
 
     What looks at the clock stays in its filter.
     """
-    below = with_inputs(rel, tuple(into_joins(i) for i in inputs(rel)))
-    match below:
-        case Filter(Join(kind="inner") as join, predicate):
-            waits = [term for term in conjuncts(predicate) if reads_clock(term)]
-            joined = _join_on(join, [term for term in conjuncts(predicate) if term not in waits])
-            return Filter(joined, conjunction(waits)) if waits else joined
-        case Join(left, right, "inner", condition):
-            return _join_on(Join(left, right, "inner", TRUE), conjuncts(condition))
+    return _sunk(rel, [])
+
+
+def _sunk(rel: Relation, terms: list[Scalar]) -> Relation:
+    """σ_terms(rel)."""
+    match rel:
+        case Filter(input, predicate):
+            asked = conjuncts(predicate)
+            waits = [term for term in asked if reads_clock(term)]
+            below = _sunk(input, [*(term for term in asked if term not in waits), *terms])
+            return Filter(below, conjunction(waits)) if waits else below
+        case Project(input, items) if terms:
+            renamed: dict[str, Scalar] = {i.name: i.value for i in items if isinstance(i.value, Column)}
+            down = [term for term in terms if columns(term) <= renamed.keys() and not subqueries(term)]
+            below = _sunk(input, [substitute(term, renamed) for term in down])
+            return _kept(Project(below, items), [term for term in terms if term not in down])
+        case Join(left, right, "inner", condition, False):
+            asked = [term for term in (*conjuncts(condition), *terms) if term != TRUE]
+            one, other, here = _sides(rel, asked)
+            return Join(_sunk(left, one), _sunk(right, other), "inner", conjunction(here))
+        case Join(left, right, "left" | "semi" | "anti" as kind, condition, False):
+            one, padded, above = _sides(rel, terms)
+            matched, other, here = _sides(rel, [term for term in conjuncts(condition) if term != TRUE])
+            if kind == "semi":
+                one += matched
+            else:  # a row that does not match for itself is padded, or kept
+                here = [*matched, *here]
+            joined = Join(_sunk(left, one), _sunk(right, other), kind, conjunction(here))
+            return _kept(joined, [*padded, *above])
         case _:
-            return below
+            return _kept(with_inputs(rel, tuple(map(sunk, inputs(rel)))), terms)
 
 
-def _join_on(join: Join, conditions: list[Scalar]) -> Join:
-    here = [c for c in (*conjuncts(join.condition), *conditions) if c != TRUE]
-    sides = []
-    for side in (join.left, join.right):
-        inner = isinstance(side, Join) and side.kind == "inner"
-        own = [c for c in here if inner and columns(c) and columns(c) <= set(names(side))]
-        here = [c for c in here if c not in own]
-        sides.append(_join_on(side, own) if isinstance(side, Join) and own else side)
-    return Join(sides[0], sides[1], "inner", conjunction(here))
+def _sides(join: Join, terms: list[Scalar]) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
+    """The terms that read only the left side, only the right side, and the others."""
+    sides = [set(names(join.left)), set(names(join.right))]
+    one, other = ([t for t in terms if columns(t) and columns(t) <= side and not subqueries(t)] for side in sides)
+    return one, other, [t for t in terms if t not in one and t not in other]
+
+
+def _kept(rel: Relation, terms: list[Scalar]) -> Relation:
+    return Filter(rel, conjunction(terms)) if terms else rel
 
 
 @lru_cache(_REMEMBERED)

@@ -12,7 +12,7 @@ from typing import assert_never
 from viewkeeper.algebra.clock import CLOCK, moved_bounds, reads_clock
 from viewkeeper.algebra.keys import NOTHING, Declared, equal_columns, referred
 from viewkeeper.algebra.matching import looked_at
-from viewkeeper.algebra.normalize import drop_empty, into_joins
+from viewkeeper.algebra.normalize import drop_empty, sunk
 from viewkeeper.algebra.orders import only_looks_back
 from viewkeeper.algebra.relations import (
     WEIGHT,
@@ -63,7 +63,7 @@ def change(rel: Relation, changed: Changed, declared: Declared = NOTHING, own: b
 
     If it is kept as it is, its `own` rows as they were may tell what else its tables would be read for.
     """
-    joined = into_joins(rel) if declared.references else rel
+    joined = sunk(rel) if declared.references else rel
     return drop_empty(_change(joined, Known(changed, declared, shown_joins(joined) if own else {})))
 
 

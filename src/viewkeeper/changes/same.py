@@ -45,6 +45,8 @@ def flat(rel: Relation) -> Flat:
         case Project(input, items):
             below = flat(input)
             return replace(below, items={i.name: substitute(i.value, below.items) for i in items})
+        case Join(Filter(left, predicate), _, "left" | "semi" | "anti"):
+            return flat(Filter(replace(rel, left=left), predicate))
         case Join(left, right, "inner", condition):
             first = flat(left)
             second = _after(len(first.leaves), flat(right))

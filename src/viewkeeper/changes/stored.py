@@ -16,7 +16,7 @@ from viewkeeper.algebra.aggregates import EXTREMES, why_not_additive
 from viewkeeper.algebra.clock import reads_clock
 from viewkeeper.algebra.identity import is_comparable, why_no_identity
 from viewkeeper.algebra.node import walk
-from viewkeeper.algebra.normalize import collapse, constants
+from viewkeeper.algebra.normalize import collapse, constants, sunk
 from viewkeeper.algebra.orders import is_settled
 from viewkeeper.algebra.reasons import Reason
 from viewkeeper.algebra.relations import (
@@ -164,16 +164,21 @@ def stored_form(definition: Relation, backing: str) -> StoredForm:
     stored = storable_names(names(definition))
     renamed = tuple(Item(s, Column(f.name), f.type) for s, f in zip(stored, definition.schema, strict=True))
     columns = tuple(ScanColumn(s, f.name, f.type) for s, f in zip(stored, definition.schema, strict=True))
-    return StoredForm(KeptBag(settled(collapse(Project(definition, renamed)))), Scan(backing, columns))
+    return StoredForm(KeptBag(_tidy(Project(definition, renamed))), Scan(backing, columns))
 
 
 def _first_rows(top: Top, wanted: int, above: list[Above], backing: str) -> StoredForm:
     shown = _shown_names(top.input, above)
     renamed = tuple(Item(shown[f.name], Column(f.name), f.type) for f in top.input.schema)
     order = tuple(replace(o, column=shown[o.column]) for o in top.order_by)
-    kept = KeptTop(settled(collapse(Project(top.input, renamed))), order, wanted, max(wanted, _RESERVE))
+    kept = KeptTop(_tidy(Project(top.input, renamed)), order, wanted, max(wanted, _RESERVE))
     columns = tuple(ScanColumn(shown[f.name], f.name, f.type) for f in top.input.schema)
     return StoredForm(kept, _under(above, replace(top, input=Scan(backing, columns))))
+
+
+def _tidy(rel: Relation) -> Relation:
+    """With every condition where it leaves least: parts of a change may be computed before what is above them."""
+    return settled(sunk(collapse(rel)))
 
 
 def _under(above: list[Above], public: Relation) -> Relation:
@@ -298,8 +303,8 @@ class _StateBuilder:
         self.states = [StateColumn(Measure(COUNT, "count", (), BIGINT), "add")]
 
     def kept(self) -> KeptGroups:
-        rows = collapse(Project(self.aggregate.input, tuple(self.items)))
-        return KeptGroups(settled(rows), tuple(self.shown[k] for k in self.aggregate.group_by), tuple(self.states))
+        rows = _tidy(Project(self.aggregate.input, tuple(self.items)))
+        return KeptGroups(rows, tuple(self.shown[k] for k in self.aggregate.group_by), tuple(self.states))
 
     def add(self, measure: Measure) -> Scalar:
         """Keep what the measure needs; returns its value over the kept columns."""
