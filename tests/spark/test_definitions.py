@@ -15,6 +15,7 @@ from viewkeeper.errors import (
     SourceError,
     SqlError,
     UnknownViewError,
+    ViewkeeperError,
 )
 from viewkeeper.runtime.define import explained
 from viewkeeper.runtime.execute import Executor
@@ -40,6 +41,24 @@ def test_two_readings_of_a_wide_table_are_told_apart(wh: Warehouse) -> None:
         for i in (35, 36)
     )
     assert one != other
+
+
+def test_what_went_wrong_in_spark_is_said(wh: Warehouse) -> None:
+    run(
+        wh,
+        "CREATE TABLE one (k INT) USING DELTA",
+        "CREATE TABLE facts (k INT, x INT) USING DELTA",
+        "INSERT INTO one VALUES (1)",
+        "INSERT INTO facts VALUES (1, 2), (2, 3)",
+    )
+    query = "SELECT x FROM facts WHERE k = (SELECT k FROM one) OR x > (SELECT max(x) FROM facts WHERE k = (SELECT k FROM one))"
+    wh.sql(f"CREATE MATERIALIZED VIEW v REFRESH POLICY INCREMENTAL STRICT AS {query}")
+    run(wh, "INSERT INTO one VALUES (2)")
+    with pytest.raises(ViewkeeperError, match="a subquery used as a value has more than one row"):
+        wh.refresh("v")
+    run(wh, "DELETE FROM one WHERE k = 1")
+    wh.refresh("v")
+    assert_right(wh, "v")
 
 
 def test_all_clauses_in_any_order(sales: Warehouse) -> None:

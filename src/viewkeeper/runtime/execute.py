@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
@@ -76,6 +77,9 @@ _CONFLICT = (
 )
 
 _NOT_WRITABLE = ("Permission denied", "Read-only file system", "Mkdirs failed", "DELTA_CANNOT_CREATE_LOG_PATH")
+
+_CONDITION = re.compile(r"\[[A-Z][A-Z_0-9.]+\] ")  # Spark's name for what is wrong
+_MESSAGES = 20  # of errors behind an error
 
 Tell = Callable[[str], None]
 
@@ -422,7 +426,7 @@ def _translated(view: View) -> Iterator[None]:
 
 def translate(error: Exception, view: View, done: str = "refreshed") -> Exception:
     """Our error for Spark's: what was to be `done` to the view, and why it was not."""
-    text = str(error)
+    text = "\n".join([str(error), *_deeper_messages(error)])
     if any(word in text for word in _CONFLICT):
         return ConflictError(f"{view.name} was changed by another process at the same time; nothing was applied")
     if any(word in text for word in _GONE):
@@ -435,7 +439,20 @@ def translate(error: Exception, view: View, done: str = "refreshed") -> Exceptio
     return ViewkeeperError(f"{view.name} was not {done}: {_first_line(text)}")
 
 
+def _deeper_messages(error: Exception) -> list[str]:
+    """What the errors behind Spark's error say: where several tasks fail it only says how many."""
+    messages: list[str] = []
+    waiting = [getattr(error, "_origin", None) or getattr(error, "java_exception", None)]
+    while waiting and len(messages) < _MESSAGES:
+        java = waiting.pop(0)
+        if java is not None:
+            messages.append(str(java.getMessage()))
+            waiting += [java.getCause(), *java.getSuppressed()]
+    return messages
+
+
 def _first_line(text: str) -> str:
     told = text.split("An error occurred while calling", 1)[-1].partition("\n: ")[2] or text
     lines = [line.strip() for line in told.splitlines() if line.strip() and not line.startswith("\tat ")]
-    return lines[0][:500] if lines else "Spark gave no message"
+    named = (line[at.start() :] for line in lines if (at := _CONDITION.search(line)) and "MULTIPLE_FAIL" not in at[0])
+    return next(named, lines[0] if lines else "Spark gave no message")[:500]
