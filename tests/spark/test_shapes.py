@@ -165,6 +165,9 @@ MORE = {
     "one_row": "SELECT * FROM (SELECT count(*) AS n FROM o), (SELECT max(price) AS m FROM e) LIMIT 10",
     "by_labels": "SELECT id, k AS x, price AS p FROM o ORDER BY CASE WHEN p > 2 THEN x END NULLS LAST, p * -1, id, day LIMIT 4",
     "over_groups": "SELECT sum(t + 1) AS a, max(t) AS b, avg(n * t) AS c FROM (SELECT k, count(*) AS n, sum(price) AS t FROM o GROUP BY k)",
+    "levels": """WITH p AS (SELECT k, max(price) AS m FROM o GROUP BY k), q AS (SELECT p.k, count(*) AS n FROM p JOIN e ON p.k = e.k WHERE p.m > 0 GROUP BY p.k),
+                 x AS (SELECT q.n, max(q.k) AS k FROM q JOIN p ON p.k = q.k GROUP BY q.n), y AS (SELECT x.k, max(x.n) AS n FROM x JOIN q ON q.n = x.n GROUP BY x.k)
+                 SELECT y.k, y.n FROM y LEFT JOIN x ON x.k = y.k WHERE NOT EXISTS (SELECT 1 FROM q WHERE q.k = y.n)""",
     "inlined": "SELECT id, a, b FROM o LATERAL VIEW inline(array(struct(id AS x, tag AS y), struct(id AS x, 'x' AS y))) AS a, b",
     "stacked": "SELECT id, stack(2, k, price, 7, price) AS (a, b) FROM o",
     "given": "SELECT o.id, v.x FROM o JOIN VALUES (1, 'one'), (2, 'two') AS v(k, x) ON o.k = v.k",
