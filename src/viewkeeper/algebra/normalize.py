@@ -175,6 +175,11 @@ def _sunk(rel: Relation, terms: list[Scalar]) -> Relation:
                 here = [*matched, *here]
             joined = Join(_sunk(left, one), _sunk(right, other), kind, conjunction(here))
             return _kept(joined, [*padded, *above])
+        case Union(parts):
+            return Union(tuple(_sunk(part, terms) for part in parts))
+        case Aggregate(input, keys, _, ()) | Window(input, keys):
+            down = [t for t in terms if columns(t) and columns(t) <= set(keys) and not subqueries(t)]
+            return _kept(with_inputs(rel, (_sunk(input, down),)), [t for t in terms if t not in down])
         case _:
             return _kept(with_inputs(rel, tuple(map(sunk, inputs(rel)))), terms)
 

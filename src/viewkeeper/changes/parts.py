@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from viewkeeper.algebra.normalize import drop_empty, prune
-from viewkeeper.algebra.relations import Changes, Relation, Scan, ScanColumn, empty, inputs, with_inputs
+from viewkeeper.algebra.relations import Changes, Relation, Scan, ScanColumn, empty, inputs, is_empty, with_inputs
 
 
 @dataclass(frozen=True)
@@ -38,14 +38,16 @@ def by_parts(change: Relation, compute: Callable[[Relation], Computed], sizes: S
 
     Parts without rows take with them whatever is joined to them.
     """
+    put: dict[Relation, Relation] = {}
     small: set[str] = set()
     while (part := _next_part(change, small, sizes)) is not None:
-        found = compute(part)
-        small.add(found.name)
-        columns = tuple(ScanColumn(f.name, f.name, f.type) for f in part.schema)
-        put = Scan(found.name, columns) if found.rows else empty(part.schema)
-        change = _with(change, part, put)
-        if not found.rows:
+        if part not in put:  # it may be there again once empty parts are gone
+            found = compute(part)
+            small.add(found.name)
+            columns = tuple(ScanColumn(f.name, f.name, f.type) for f in part.schema)
+            put[part] = Scan(found.name, columns) if found.rows else empty(part.schema)
+        change = _with(change, part, put[part])
+        if is_empty(put[part]):
             change = prune(drop_empty(change))
     return change
 
