@@ -51,7 +51,7 @@ def test_what_went_wrong_in_spark_is_said(wh: Warehouse) -> None:
         "INSERT INTO one VALUES (1)",
         "INSERT INTO facts VALUES (1, 2), (2, 3)",
     )
-    query = "SELECT x FROM facts WHERE k = (SELECT k FROM one) OR x > (SELECT max(x) FROM facts WHERE k = (SELECT k FROM one))"
+    query = "SELECT x FROM facts WHERE k = (SELECT k FROM one)"
     wh.sql(f"CREATE MATERIALIZED VIEW v REFRESH POLICY INCREMENTAL STRICT AS {query}")
     run(wh, "INSERT INTO one VALUES (2)")
     with pytest.raises(ViewkeeperError, match="a subquery used as a value has more than one row"):
