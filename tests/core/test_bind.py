@@ -473,6 +473,7 @@ def test_columns_that_spark_names(query: str, columns: int) -> None:
 
 
 REFUSED = {
+    "SELECT (SELECT hll_sketch_agg(t.s) FROM t WHERE t.a = r.a) AS x FROM r": ("correlated subquery", None),
     "SELECT inline(x) FROM (SELECT array(struct(a, b)) AS x FROM r)": ("inline()", "(x)"),
     "SELECT x.* FROM (SELECT named_struct('p', a) AS x FROM r)": ("*", "*"),
     "SELECT a FROM r LIMIT 3": ("LIMIT without ORDER BY", "3"),
