@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib.util
 import inspect
 import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import get_args
 
 import pytest
 
+from doc_blocks.commands import registered
+from doc_blocks.constructs import CONSTRUCTS
+from doc_blocks.pictures import PICTURES
+from doc_blocks.support import functions, support
+from docs import BLOCKS, documents, regenerate
 from viewkeeper import Settings, Warehouse, errors, reports
 from viewkeeper.algebra.aggregates import ADDITIVE, EXTREMES, REPEATABLE
+from viewkeeper.algebra.reasons import Reason
 from viewkeeper.algebra.relations import Changes, Pivot, Relation, SetOperation, Unpivot
 from viewkeeper.selection.methods import Method
 from viewkeeper.sql import bind
@@ -29,17 +32,7 @@ ALGORITHM_HEADINGS = ("## Idea", "## Picture", "## Guarantee", "## Cost", "## Wh
 HEADINGS = ("## Example", "## Change rule", "## SQL", "## Limits")
 
 
-def load_tool() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("viewkeeper_docs_tool", ROOT / "tools" / "docs.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-tool = load_tool()
-PAGES: list[Path] = tool.documents()
+PAGES: list[Path] = documents()
 
 
 def page_id(page: Path) -> str:
@@ -60,7 +53,7 @@ def has_heading(page: str, heading: str) -> bool:
 @pytest.mark.parametrize("page", PAGES, ids=page_id)
 def test_generated_blocks_are_current(page: Path) -> None:
     shown = page.read_text("utf-8")
-    assert tool.regenerate(shown) == shown, "run: python tools/docs.py"
+    assert regenerate(shown) == shown, "run: python tools/docs.py"
 
 
 def test_every_block_that_can_be_made_is_known_and_closed() -> None:
@@ -68,23 +61,23 @@ def test_every_block_that_can_be_made_is_known_and_closed() -> None:
         shown = page.read_text("utf-8")
         begun, ended = (re.findall(rf"<!-- ([\w-]+):{word} -->", shown) for word in ("begin", "end"))
         assert begun == ended, page
-        assert set(begun) <= set(tool.BLOCKS), page
+        assert set(begun) <= set(BLOCKS), page
 
 
-@pytest.mark.parametrize("construct", tool.CONSTRUCTS, ids=lambda c: c.name)
+@pytest.mark.parametrize("construct", CONSTRUCTS, ids=lambda c: c.name)
 def test_the_support_table_says_how_exactly_where_there_is_a_how(construct) -> None:  # type: ignore[no-untyped-def]
     """A construct that becomes supported, or ceases to be, must get another text."""
-    refused = isinstance(construct.verdict, tool.Reason)
+    refused = isinstance(construct.verdict, Reason)
     assert refused != bool(construct.how), construct.verdict
 
 
 def test_every_refused_clause_is_in_the_support_table() -> None:
-    table = tool.support()
+    table = support()
     assert [clause for clause in bind._CLAUSES.values() if clause not in table] == []
 
 
 def test_every_aggregate_is_in_the_lists_of_functions() -> None:
-    listed = tool.functions()
+    listed = functions()
     assert [name for name in sorted(AGGREGATES | REPEATABLE | ADDITIVE | EXTREMES) if f"`{name}`" not in listed] == []
 
 
@@ -105,7 +98,7 @@ def test_every_operator_has_a_page_of_the_same_shape(operator: type) -> None:
     assert f"({page.name})" in text("docs/operators/index.md")
 
 
-@pytest.mark.parametrize("name", tool.PICTURES)
+@pytest.mark.parametrize("name", PICTURES)
 def test_every_algorithm_has_a_page_of_the_same_shape(name: str) -> None:
     shown = text(f"docs/algorithms/{name}.md")
     assert [h for h in ALGORITHM_HEADINGS if f"\n{h}\n" not in shown] == []
@@ -115,7 +108,7 @@ def test_every_algorithm_has_a_page_of_the_same_shape(name: str) -> None:
 
 @pytest.mark.parametrize("method", get_args(Method), ids=lambda m: m.__name__)
 def test_every_method_of_choosing_is_on_a_page(method: type) -> None:
-    heads = {name: text(f"docs/algorithms/{name}.md").split("##")[0] for name in tool.PICTURES}
+    heads = {name: text(f"docs/algorithms/{name}.md").split("##")[0] for name in PICTURES}
     assert len([name for name, head in heads.items() if re.search(rf"\b{method.__name__}\(", head)]) == 1
 
 
@@ -184,9 +177,8 @@ def test_relative_links_resolve(page: Path) -> None:
         assert not anchor or anchor in anchors(target), f"{page_id(page)}: {link}"
 
 
-@pytest.mark.skipif(importlib.util.find_spec("viewkeeper.cli.main") is None, reason="there is no command line yet")
 def test_every_command_that_is_named_exists_and_every_command_is_named() -> None:
-    known = {command.callback.__name__ for command in tool._commands()}
+    known = {command.callback.__name__ for command in registered()}
     for page in PAGES:
         named = set(re.findall(r"(?:`|^)viewkeeper ([a-z]+)", prose_and_code(page.read_text("utf-8")), re.MULTILINE))
         assert named <= known, page_id(page)

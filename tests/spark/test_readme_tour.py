@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
+from doc_blocks.constructs import CONSTRUCTS
+from doc_blocks.example_tables import TABLES
 from viewkeeper import Warehouse
+from viewkeeper.algebra.reasons import Reason
 from viewkeeper.runtime.define import define
 from viewkeeper.sql.expansion import Expanded
 from viewkeeper.sql.statements import CreateView, parse_statement
@@ -50,30 +51,20 @@ def test_the_tour_runs_and_prints_what_the_readme_shows(tmp_path: Path) -> None:
         assert words(output) == words(shown)
 
 
-def docs_tool() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("viewkeeper_docs_tool", ROOT / "tools" / "docs.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
 def test_spark_agrees_with_the_support_table(wh: Warehouse) -> None:
     """What the table calls maintained passes the gate; what it calls recomputed has the reason it gives."""
-    tool = docs_tool()
-    for name, columns in tool.TABLES.items():
+    for name, columns in TABLES.items():
         wh.sql(f"CREATE TABLE {name} ({', '.join(f'{c} {t}' for c, t in columns)}) USING DELTA")
     wh.sql("CREATE TABLE elsewhere (x INT) USING PARQUET")
     wrong = []
-    for construct in tool.CONSTRUCTS:
+    for construct in CONSTRUCTS:
         statement = parse_statement(f"CREATE MATERIALIZED VIEW v AS {construct.query}")
         assert isinstance(statement, CreateView)
         found, verdict = (
             define(statement, Expanded(statement.query, ()), wh.spark, wh.registry).reason,
             construct.verdict,
         )
-        expected = verdict.why if isinstance(verdict, tool.Reason) else None
+        expected = verdict.why if isinstance(verdict, Reason) else None
         if (found.why if found else None) != expected:
             wrong.append((construct.name, found, expected))
     assert wrong == []

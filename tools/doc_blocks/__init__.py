@@ -1,0 +1,1 @@
+"""What stands in the generated blocks of the documentation, a module for each kind."""
