@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from warehouses import add_rows, make_table, make_view
+from hand_made import add_rows, make_table, make_view
 
 from viewkeeper import Warehouse
 from viewkeeper.cli import doctor, main, output

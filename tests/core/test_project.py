@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from warehouses import add_rows, make_table, make_view
+from hand_made import add_rows, make_table, make_view
 
 from viewkeeper import Settings, Warehouse
 from viewkeeper.cli.main import main

@@ -10,9 +10,9 @@ from typing import get_args
 
 import pytest
 from fake_catalog import FakeCatalog
+from hand_made import add_rows, make_table, make_view
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from warehouses import add_rows, make_table, make_view
 
 from viewkeeper import Settings
 from viewkeeper.algebra.clock import reads_clock

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from warehouses import add_rows, make_table, make_view
+from hand_made import add_rows, make_table, make_view
 
 from viewkeeper.algebra.reasons import Reason
 from viewkeeper.errors import Position
