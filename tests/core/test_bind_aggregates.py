@@ -1,0 +1,101 @@
+"""Aggregates are read as the database reads them."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from duck import Connection
+from hypothesis import given, settings
+from reading import TABLES, as_read, bound, follows_every_change, reads_what_is_written
+
+from viewkeeper.sql.unparse import unparse
+from viewkeeper.testing.bags import evaluate
+from viewkeeper.testing.histories import History, histories
+
+pytestmark = pytest.mark.core
+
+READ = {
+    "count": "SELECT count(*) AS n, count(a) AS m, count(DISTINCT a) AS d FROM r",
+    "groups": "SELECT s, sum(a) AS x, min(b) AS y, max(b) AS z, avg(a) AS w FROM r GROUP BY s",
+    "hidden key": "SELECT sum(a) AS x FROM r GROUP BY s",
+    "two keys": "SELECT s, a, count(*) AS n FROM r GROUP BY a, s",
+    "key expression": "SELECT a + 1 AS k, count(*) AS n FROM r GROUP BY a + 1",
+    "expression over key": "SELECT (a + 1) * 2 AS k, count(*) AS n FROM r GROUP BY a + 1",
+    "key by alias": "SELECT a + 1 AS k, count(*) AS n FROM r GROUP BY k",
+    "key by ordinal": "SELECT s, a, count(*) AS n FROM r GROUP BY 2, 1",
+    "constant by ordinal": "SELECT 1 AS one, count(*) AS n FROM r GROUP BY 1",
+    "constant by alias": "SELECT 'x' AS x, count(*) AS n FROM r GROUP BY x",
+    "constant of nothing": "SELECT 1 AS one, count(*) AS n FROM r WHERE a > 99 GROUP BY 1",
+    "group by all": "SELECT s, a + 1 AS x, sum(b) + count(*) AS y FROM r GROUP BY ALL",
+    "group by all of nothing": "SELECT count(*) AS n FROM r GROUP BY ALL",
+    "expression over aggregates": "SELECT s, sum(a) / count(*) + 1 AS x FROM r GROUP BY s",
+    "same aggregate twice": "SELECT sum(a) AS x, sum(a) + 1 AS y FROM r",
+    "aggregate of an expression": "SELECT sum(a * b + 1) AS x FROM r",
+    "case over aggregate": "SELECT s, CASE WHEN count(*) > 1 THEN sum(b) ELSE 0 END AS x FROM r GROUP BY s",
+    "filter": "SELECT s, sum(a) FILTER (WHERE b > 1) AS x, count(*) FILTER (WHERE b > 1) AS y FROM r GROUP BY s",
+    "having": "SELECT s, count(*) AS n FROM r GROUP BY s HAVING count(*) > 1",
+    "having something else": "SELECT s FROM r GROUP BY s HAVING max(b) > 1 AND s IS NOT NULL",
+    "having an alias": "SELECT s, count(*) AS n FROM r GROUP BY s HAVING n > 1",
+    "having without groups": "SELECT count(*) AS n FROM r HAVING count(*) > 100",
+    "having only": "SELECT 1 AS x FROM r HAVING count(*) > 1",
+    "distinct over groups": "SELECT DISTINCT count(*) AS n FROM r GROUP BY s",
+    "aggregate over aggregate": "SELECT max(n) AS m FROM (SELECT s, count(*) AS n FROM r GROUP BY s)",
+    "join of aggregates": """SELECT x.n, y.m FROM (SELECT a, count(*) AS n FROM r GROUP BY a) AS x
+        JOIN (SELECT a, sum(d) AS m FROM t GROUP BY a) AS y ON x.a = y.a""",
+    "constant above a global aggregate": "SELECT 'all' AS label FROM (SELECT count(*) AS n FROM r)",
+    "global aggregate of nothing": "SELECT count(*) AS n, sum(a) AS x FROM r WHERE a > 99",
+    "group of nothing": "SELECT a, count(*) AS n FROM r WHERE a > 99 GROUP BY a",
+    "rollup": "SELECT a, s, count(*) AS n, sum(a) AS x FROM r GROUP BY ROLLUP (a, s)",
+    "cube": "SELECT a, s, count(*) AS n FROM r GROUP BY CUBE (a, s)",
+    "grouping sets": "SELECT a, s, max(b) AS x FROM r GROUP BY GROUPING SETS ((a, s), a, ())",
+    "part of a rollup": "SELECT a, s, b, count(*) AS n FROM r GROUP BY a, ROLLUP (s, b)",
+    "rollup of an expression": "SELECT a + 1 AS x, count(*) AS n FROM r GROUP BY ROLLUP (a + 1)",
+    "grouping": "SELECT a, s, grouping(a) AS x, count(*) AS n FROM r GROUP BY ROLLUP (a, s)",
+    "having of a rollup": "SELECT a, s, sum(b) AS x FROM r GROUP BY ROLLUP (a, s) HAVING sum(b) > 1",
+    "distinct pairs": "SELECT s, count(DISTINCT (a, b)) AS x FROM r WHERE b > 0 GROUP BY s",
+    "bool": "SELECT bool_and(f) AS x, bool_or(f) AS y FROM u",
+    "mean": "SELECT mean(a) AS x FROM r",
+    "grouped by a subquery": """SELECT CASE WHEN a IN (SELECT a FROM t) THEN 1 ELSE 2 END AS x, count(*) AS n FROM r
+        GROUP BY CASE WHEN a IN (SELECT a FROM t) THEN 1 ELSE 2 END""",
+}
+texts = pytest.mark.parametrize("sql", READ.values(), ids=READ.keys())
+
+
+@texts
+def test_reads_what_is_written(duck: Connection, sql: str) -> None:
+    reads_what_is_written(duck, sql)
+
+
+@texts
+@settings(max_examples=3)
+@given(history=histories(steps=1))
+def test_follows_every_change(duck: Connection, sql: str, history: History) -> None:
+    follows_every_change(duck, sql, history)
+
+
+def test_forms_of_aggregates() -> None:
+    text = unparse(bound("""SELECT listagg(DISTINCT s, ',') WITHIN GROUP (ORDER BY s DESC) FILTER (WHERE b > 1) AS x,
+        first(b) IGNORE NULLS AS y, mode() WITHIN GROUP (ORDER BY a) AS z FROM r""", ("x", "y", "z")))  # fmt: skip
+    assert text == (
+        "SELECT LISTAGG(DISTINCT `r`.`s`, ',') WITHIN GROUP (ORDER BY `r`.`s` DESC NULLS LAST) FILTER (WHERE (`r`.`b` > 1)) AS `x`, "
+        "FIRST(`r`.`b`) IGNORE NULLS AS `y`, MODE() WITHIN GROUP (ORDER BY `r`.`a` ASC NULLS FIRST) AS `z`\nFROM r AS `r`"
+    )
+
+
+def test_any_is_an_aggregate() -> None:
+    relation = bound("SELECT any(f) IS NOT NULL AS x FROM u", ("x",))
+    assert evaluate(relation, TABLES) == Counter({(True,): 1})
+    assert "LIKE ANY ('a%', 'b%')" in unparse(bound("SELECT a FROM r WHERE s LIKE ANY ('a%', 'b%')", ("a",)))
+
+
+def test_time_windows_are_made_below_what_reads_them() -> None:
+    assert unparse(
+        as_read("SELECT window.start AS x, count(*) AS n FROM r GROUP BY s, window(b, '2 days')", ("x", "n"))
+    ) == (
+        "SELECT (`q`.`window`.start) AS `x`, COUNT(*) AS `n`\n"
+        "FROM (SELECT `r`.`b`, `r`.`s`, WINDOW(`r`.`b`, '2 days') AS `window`\n"
+        "  FROM r AS `r`) AS `q`\n"
+        "GROUP BY `q`.`s`, `q`.`window`"
+    )
+    assert "WINDOW(" in unparse(bound("SELECT count(*) AS n FROM (SELECT window(b, '1 day') AS w FROM r)", ("n",)))

@@ -1,0 +1,75 @@
+"""Window functions and LIMIT are read as the database reads them."""
+
+from __future__ import annotations
+
+import pytest
+from duck import Connection
+from hypothesis import given, settings
+from reading import follows_every_change, reads_what_is_written
+
+from viewkeeper.testing.histories import History, histories
+
+pytestmark = pytest.mark.core
+
+READ = {
+    # Windows
+    "row number": "SELECT a, b, row_number() OVER (PARTITION BY a ORDER BY b, s) AS n FROM r",
+    "ranks": "SELECT rank() OVER (PARTITION BY b ORDER BY s DESC) AS x, dense_rank() OVER (PARTITION BY a ORDER BY s) AS y FROM r",
+    "running sum": "SELECT s, sum(b) OVER (PARTITION BY a ORDER BY b) AS x, sum(b) OVER (PARTITION BY a) AS y FROM r",
+    "frame": "SELECT sum(b) OVER (PARTITION BY s ORDER BY b, a ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS x FROM r",
+    "short frame": "SELECT sum(b) OVER (PARTITION BY s ORDER BY b, a ROWS UNBOUNDED PRECEDING) AS x FROM r",
+    "lag and lead": "SELECT lag(b) OVER w AS x, lead(b + 1) OVER w AS y FROM r WINDOW w AS (PARTITION BY s ORDER BY b, a)",
+    "row number of all rows": "SELECT a, row_number() OVER (ORDER BY b DESC, a, s) AS n, sum(b) OVER (ORDER BY a) AS x FROM r",
+    "window in an expression": "SELECT b - avg(b) OVER (PARTITION BY a) AS x FROM r WHERE b > 0",
+    "window of an expression": "SELECT row_number() OVER (PARTITION BY a % 2 ORDER BY b * -1, a, s) AS n FROM r",
+    "filter of a window": """SELECT a, b, sum(b) FILTER (WHERE b > 1) OVER (PARTITION BY a ORDER BY b, s) AS x,
+        count(*) FILTER (WHERE s = 'a') OVER (PARTITION BY a) AS n FROM r""",
+    "window over groups": """SELECT s, a, sum(b) AS x, rank() OVER (PARTITION BY a ORDER BY sum(b) DESC) AS n
+        FROM r GROUP BY s, a""",
+    "sum of sums": """SELECT s, a, sum(sum(b)) OVER (PARTITION BY a ORDER BY s) AS x, max(count(*)) OVER (PARTITION BY s) AS y
+        FROM r GROUP BY s, a""",
+    "order of a window by groups": "SELECT a, row_number() OVER w AS n FROM r GROUP BY a WINDOW w AS (ORDER BY count(*) DESC, a)",
+    "share of a total": "SELECT s, sum(b) * 100 / sum(sum(b)) OVER (PARTITION BY s IS NULL) AS x FROM r GROUP BY s",
+    "window over a join": "SELECT d, row_number() OVER (PARTITION BY r.a ORDER BY d, b, r.s, t.s) AS n FROM r JOIN t ON r.a = t.a",
+    "window over a window": """SELECT a, sum(n) OVER (PARTITION BY a) AS x FROM
+        (SELECT a, row_number() OVER (PARTITION BY s ORDER BY a, b) AS n FROM r) AS q""",
+    "qualify": "SELECT a, b FROM r QUALIFY row_number() OVER (PARTITION BY a ORDER BY b DESC, s) = 1",
+    "qualify by alias": "SELECT a, b, rank() OVER (PARTITION BY a ORDER BY b DESC) AS n FROM r QUALIFY n < 2",
+    "latest row": """SELECT a, b FROM (SELECT *, row_number() OVER (PARTITION BY a ORDER BY b DESC NULLS LAST, s) AS n FROM r)
+        WHERE n = 1""",
+    "distinct over windows": "SELECT DISTINCT a, count(*) OVER (PARTITION BY a) AS n FROM r",
+    "groups of windows": "SELECT n, count(*) AS m FROM (SELECT rank() OVER (PARTITION BY a ORDER BY b) AS n FROM r) GROUP BY n",
+    # Orders
+    "limit": "SELECT a, b FROM r ORDER BY b DESC NULLS LAST, a LIMIT 2",
+    "limit by position": "SELECT b, a FROM r ORDER BY 2 NULLS FIRST, 1 LIMIT 2",
+    "limit and offset": "SELECT b FROM r ORDER BY b NULLS LAST, a, s LIMIT 2 OFFSET 1",
+    "offset": "SELECT a, b FROM r ORDER BY b NULLS FIRST, a OFFSET 2",
+    "limit by something hidden": "SELECT s FROM r ORDER BY b * 2 DESC NULLS LAST, a LIMIT 2",
+    "limit of groups": "SELECT s, count(*) AS n FROM r GROUP BY s ORDER BY n DESC, s LIMIT 2",
+    "limit by an aggregate": "SELECT s FROM r GROUP BY s ORDER BY max(b) DESC NULLS LAST LIMIT 1",
+    "limit by what is made of labels": """SELECT a AS x, b, row_number() OVER (ORDER BY b, a, s) AS n FROM r
+        ORDER BY CASE WHEN n > 2 THEN x END NULLS LAST, n DESC LIMIT 3""",
+    "limit of distinct by what is made of labels": "SELECT DISTINCT a AS x, b FROM r ORDER BY coalesce(x, 0) + b NULLS LAST, x LIMIT 3",
+    "limit of a union by what is made of labels": "SELECT a FROM r UNION SELECT a FROM t ORDER BY -a NULLS FIRST LIMIT 2",
+    "limit of one row": "SELECT count(*) AS n, max(b) AS x FROM r LIMIT 5",
+    "limit of one row of several tables": "SELECT * FROM (SELECT count(*) AS n FROM r), (SELECT max(d) AS x FROM t) LIMIT 1",
+    "limit of distinct": "SELECT DISTINCT a FROM r ORDER BY a NULLS LAST LIMIT 2",
+    "limit of a union": "SELECT a FROM r UNION ALL SELECT a FROM t ORDER BY a NULLS LAST LIMIT 3",
+    "limit in a subquery": "SELECT sum(q.b) AS x FROM (SELECT b FROM r ORDER BY b DESC NULLS LAST LIMIT 2) AS q",
+    "limit in a union": "(SELECT b FROM r ORDER BY b NULLS LAST LIMIT 1) UNION ALL (SELECT a FROM t ORDER BY a NULLS LAST LIMIT 1)",
+    "limit in a scalar": "SELECT a, (SELECT d FROM t ORDER BY d DESC NULLS LAST LIMIT 1) AS x FROM r",
+    "limit in an in": "SELECT b FROM r WHERE a IN (SELECT a FROM t ORDER BY d NULLS LAST LIMIT 2)",
+}
+texts = pytest.mark.parametrize("sql", READ.values(), ids=READ.keys())
+
+
+@texts
+def test_reads_what_is_written(duck: Connection, sql: str) -> None:
+    reads_what_is_written(duck, sql)
+
+
+@texts
+@settings(max_examples=3)
+@given(history=histories(steps=1))
+def test_follows_every_change(duck: Connection, sql: str, history: History) -> None:
+    follows_every_change(duck, sql, history)
