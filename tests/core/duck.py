@@ -9,7 +9,7 @@ from decimal import Decimal
 import duckdb
 
 from viewkeeper.algebra.relations import WEIGHT, ScanColumn, State
-from viewkeeper.sql.unparse import quote
+from viewkeeper.sql.render import quote
 from viewkeeper.testing.bags import Bag, Tables, TableStates
 from viewkeeper.testing.histories import SCHEMAS
 from viewkeeper.testing.values import Row, Value

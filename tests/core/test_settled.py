@@ -30,7 +30,8 @@ from viewkeeper.algebra.settled import in_order, settled, why_not_settled
 from viewkeeper.changes.stored import stored_form, why_not_maintainable
 from viewkeeper.changes.weights import net, weighted
 from viewkeeper.errors import Position
-from viewkeeper.sql.unparse import render, unparse
+from viewkeeper.sql.render import render
+from viewkeeper.sql.unparse import unparse
 from viewkeeper.testing.bags import TableStates, evaluate
 
 pytestmark = pytest.mark.core

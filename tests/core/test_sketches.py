@@ -13,7 +13,8 @@ from viewkeeper.algebra.scalars import Literal
 from viewkeeper.changes.refresh import MergeGroups, maintenance, tables_read
 from viewkeeper.changes.stored import KeptGroups, stored_form, why_not_maintainable
 from viewkeeper.changes.weights import ChangeKind
-from viewkeeper.sql.unparse import render, unparse
+from viewkeeper.sql.render import render
+from viewkeeper.sql.unparse import unparse
 from viewkeeper.testing.bags import Bag, TableStates, apply, evaluate
 
 pytestmark = pytest.mark.core

@@ -30,7 +30,8 @@ from viewkeeper.algebra.relations import (
 from viewkeeper.algebra.scalars import NULL, ONE, TRUE, Cast, Column, Literal, Scalar, Verbatim, call
 from viewkeeper.sql.bind import Bound, bind
 from viewkeeper.sql.parse import parse_query
-from viewkeeper.sql.unparse import LONG_EXPRESSION, quote, render, string_literal, unparse
+from viewkeeper.sql.render import quote, render, string_literal
+from viewkeeper.sql.unparse import LONG_EXPRESSION, unparse
 
 pytestmark = pytest.mark.core
 

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from viewkeeper import Warehouse
 from viewkeeper.algebra.relations import Relation
 from viewkeeper.errors import NotIncrementalError
-from viewkeeper.sql.unparse import quote, string_literal, unparse
+from viewkeeper.sql.render import quote, string_literal
+from viewkeeper.sql.unparse import unparse
 from viewkeeper.testing.histories import SCHEMAS, History, histories
 from viewkeeper.testing.strategies import views
 from viewkeeper.testing.values import Row, Value

@@ -18,7 +18,8 @@ from viewkeeper.algebra.scalars import Column
 from viewkeeper.algebra.settled import settled
 from viewkeeper.algebra.types import FLOATING
 from viewkeeper.runtime.forms import named_query, public_relation
-from viewkeeper.sql.unparse import quote, render, unparse
+from viewkeeper.sql.render import quote, render
+from viewkeeper.sql.unparse import unparse
 from viewkeeper.store.changes import Unchanged
 from viewkeeper.store.leaves import Pin, PinnedLeaves
 from viewkeeper.store.registry import Registry

@@ -28,7 +28,8 @@ from viewkeeper.runtime.guard import only_installer
 from viewkeeper.runtime.look import Versions, clock_moments
 from viewkeeper.runtime.takeover import Takeover, takeover, told
 from viewkeeper.settings import Settings
-from viewkeeper.sql.unparse import quote, string_literal, unparse
+from viewkeeper.sql.render import quote, string_literal
+from viewkeeper.sql.unparse import unparse
 from viewkeeper.store.changes import Unchanged
 from viewkeeper.store.leaves import Pin, PinnedLeaves
 from viewkeeper.store.registry import Registry

@@ -44,7 +44,8 @@ from viewkeeper.runtime.reads import ReadOnce
 from viewkeeper.runtime.spark import SMALL_STEP, private_session
 from viewkeeper.runtime.write import write_rows
 from viewkeeper.settings import Settings
-from viewkeeper.sql.unparse import string_literal, unparse
+from viewkeeper.sql.render import string_literal
+from viewkeeper.sql.unparse import unparse
 from viewkeeper.store.commits import NewFiles, commit_files
 from viewkeeper.store.files import DataFiles
 from viewkeeper.store.log import Commit

@@ -19,7 +19,7 @@ from viewkeeper.sql.expansion import Expanded, Piece, calls, with_arguments
 from viewkeeper.sql.expressions import Refusal
 from viewkeeper.sql.names import table_mentions
 from viewkeeper.sql.parse import parse_query
-from viewkeeper.sql.unparse import quote
+from viewkeeper.sql.render import quote
 from viewkeeper.store.names import canonical, split
 from viewkeeper.store.registry import Registry
 

@@ -9,7 +9,8 @@ from viewkeeper.changes.relevance import narrowed
 from viewkeeper.changes.stored import Kept, StoredForm, storable_names, stored_form
 from viewkeeper.errors import InternalError
 from viewkeeper.sql.clock import at_moment
-from viewkeeper.sql.unparse import quote, unparse
+from viewkeeper.sql.render import quote
+from viewkeeper.sql.unparse import unparse
 from viewkeeper.store.leaves import PinnedLeaves
 from viewkeeper.store.views import View
 

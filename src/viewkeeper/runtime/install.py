@@ -10,7 +10,7 @@ from viewkeeper.algebra.scalars import Column
 from viewkeeper.changes.refresh import CHANGE, DOUBTED, OLD, Doubt, MergeBag, MergeGroups, MergeTop
 from viewkeeper.changes.stored import COUNT, WHOLE
 from viewkeeper.planner.plan import Install
-from viewkeeper.sql.unparse import order_text, quote, render, string_literal
+from viewkeeper.sql.render import order_text, quote, render, string_literal
 from viewkeeper.store.commits import Mode
 
 CHANGE_VIEW = "__vk_change"  # temporary views of the refresh's own session

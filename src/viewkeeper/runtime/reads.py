@@ -25,7 +25,8 @@ from viewkeeper.algebra.scalars import Scalar, own_columns
 from viewkeeper.changes.meeting import LISTED, Spread, Spreads, can_spread
 from viewkeeper.changes.parts import Computed, mentions
 from viewkeeper.changes.weights import net
-from viewkeeper.sql.unparse import quote, render, string_literal, unparse
+from viewkeeper.sql.render import quote, render, string_literal
+from viewkeeper.sql.unparse import unparse
 from viewkeeper.store.changes import Feed, Files
 from viewkeeper.store.files import DataFiles, file_name, local
 from viewkeeper.store.leaves import PinnedLeaves

@@ -12,7 +12,7 @@ from pyspark.sql import functions as f
 from pyspark.sql.types import StructType
 
 from viewkeeper.runtime.install import Rows
-from viewkeeper.sql.unparse import quote
+from viewkeeper.sql.render import quote
 from viewkeeper.store.commits import NewFiles
 from viewkeeper.store.files import DataFiles, local
 

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol, assert_never
 
-from viewkeeper.algebra.display import INFIX
 from viewkeeper.algebra.node import walk
 from viewkeeper.algebra.normalize import constants
 from viewkeeper.algebra.relations import (
@@ -20,8 +19,6 @@ from viewkeeper.algebra.relations import (
     Filter,
     Generate,
     Join,
-    Measure,
-    Ordering,
     Pivot,
     Project,
     Relation,
@@ -36,23 +33,12 @@ from viewkeeper.algebra.relations import (
     Window,
     names,
 )
-from viewkeeper.algebra.scalars import (
-    TRUE,
-    Call,
-    Cast,
-    Clock,
-    Column,
-    Literal,
-    Outer,
-    Scalar,
-    Subquery,
-    Verbatim,
-    text_constant,
-)
+from viewkeeper.algebra.scalars import TRUE, Call, Scalar
 from viewkeeper.algebra.scalars import columns as columns_of
 from viewkeeper.algebra.sessions import SESSION
 from viewkeeper.algebra.settled import in_order
-from viewkeeper.errors import InternalError
+from viewkeeper.sql.block import Block, indent, is_constant
+from viewkeeper.sql.render import NO_ARGUMENT, direction, order_text, quote, render, render_measure
 
 LONG_EXPRESSION = 2_000  # beyond this a computed column is named in a subquery rather than written out again
 
@@ -84,50 +70,9 @@ class CurrentTables:
         return f"{function}()"
 
 
-def quote(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
-
-
-def string_literal(text: str) -> str:
-    return text_constant(text).sql
-
-
 def unparse(rel: Relation, leaves: Leaves | None = None) -> str:
     """One Spark SQL query for the relation, its columns in order and under their names."""
     return _Writer(leaves or CurrentTables()).query(rel)
-
-
-@dataclass(frozen=True)
-class _Block:
-    """One SELECT under construction: what each column is, over what is in FROM."""
-
-    source: str
-    columns: Mapping[str, str]
-    where: tuple[str, ...] = ()
-    joined: bool = False
-    group_by: tuple[str, ...] = ()
-    having: tuple[str, ...] = ()
-    aggregated: bool = False
-    measured: frozenset[str] = frozenset()
-    windowed: frozenset[str] = frozenset()  # columns over windows, which nothing else in this SELECT can read
-    lateral: bool = False
-    order_by: tuple[tuple[str, str], ...] = ()  # what by, and in which direction
-    tail: str = ""  # LIMIT … OFFSET …
-
-    @property
-    def plain(self) -> bool:
-        """Whether it can stand in another SELECT's FROM as it is."""
-        return not (self.aggregated or self.windowed or self.lateral or self.tail) and bool(self.source)
-
-    @property
-    def ended(self) -> bool:
-        """Whether what comes next must start a new SELECT."""
-        return bool(self.windowed or self.tail)
-
-    @property
-    def bare(self) -> bool:
-        """Whether its columns are those of FROM: anything computed must be so before an outer join pads it."""
-        return all(_is_reference(text) for text in self.columns.values())
 
 
 @dataclass
@@ -143,40 +88,19 @@ class _Writer:
             case SetOperation(left, right, kind, all_):
                 return f"{self.operand(left)}\n{kind.upper()}{' ALL' if all_ else ''}\n{self.operand(right)}"
             case _:
-                return self.select(self.block(rel), {n: n for n in names(rel)})
+                return self.block(rel).select({n: n for n in names(rel)})
 
     def operand(self, rel: Relation) -> str:
         """A query as one side of a set operation."""
         text = self.query(rel)
         bracketed = isinstance(rel, SetOperation) or any(isinstance(n, Top) for n in walk(rel))
-        return f"({_indent(text)})" if bracketed else text
+        return f"({indent(text)})" if bracketed else text
 
-    def select(self, block: _Block, labels: Mapping[str, str]) -> str:
-        """The block as text; `labels` says which of its columns come out, and under which name."""
-        items = [_aliased(block.columns[n], label) for n, label in labels.items()] or ["1 AS __vk_nothing"]
-        text = f"SELECT {', '.join(items)}"
-        if block.source:
-            text += f"\nFROM {block.source}"
-        if block.where:
-            text += f"\nWHERE {' AND '.join(block.where)}"
-        if block.group_by:
-            text += f"\nGROUP BY {', '.join(block.group_by)}"
-        if block.having:
-            text += f"\nHAVING {' AND '.join(block.having)}"
-        elif block.aggregated and not block.group_by and not block.measured.intersection(labels):
-            text += "\nHAVING TRUE"  # nothing else says that this is one row for all
-        if block.order_by:
-            # By what is selected where possible: below LATERAL, Spark forgets an order by anything else.
-            named = ((block.columns[n], label) for n, label in labels.items())
-            selected = {value: quote(label) for value, label in named if _aliased(value, label) != value}
-            text += f"\nORDER BY {', '.join(f'{selected.get(by, by)} {how}' for by, how in block.order_by)}"
-        return text + (f"\n{block.tail}" if block.tail else "")
-
-    def block(self, rel: Relation) -> _Block:
+    def block(self, rel: Relation) -> Block:
         match rel:
             case Scan(table, columns, state):
                 alias = self.alias(table)
-                return _Block(
+                return Block(
                     f"{self.leaves.state(table, state)} AS {alias}",
                     {c.name: f"{alias}.{quote(c.source)}" for c in columns},
                 )
@@ -184,7 +108,7 @@ class _Writer:
                 alias = self.alias(f"{table}_changes")
                 mapping = {c.name: f"{alias}.{quote(c.source)}" for c in columns}
                 mapping[WEIGHT] = f"{alias}.{WEIGHT}"
-                return _Block(f"({_indent(self.leaves.changes(table, columns))}) AS {alias}", mapping)
+                return Block(f"({indent(self.leaves.changes(table, columns))}) AS {alias}", mapping)
             case Values():
                 return self.values(rel)
             case Filter(input, predicate):
@@ -206,9 +130,7 @@ class _Writer:
                 return self.join(rel)
             case Union() | SetOperation():
                 alias = self.alias("q")
-                return _Block(
-                    f"({_indent(self.query(rel))}) AS {alias}", {n: f"{alias}.{quote(n)}" for n in names(rel)}
-                )
+                return Block(f"({indent(self.query(rel))}) AS {alias}", {n: f"{alias}.{quote(n)}" for n in names(rel)})
             case Aggregate():
                 return self.aggregate(rel)
             case Window():
@@ -222,22 +144,22 @@ class _Writer:
             case _:
                 assert_never(rel)
 
-    def next_to(self, rel: Relation) -> _Block:
+    def next_to(self, rel: Relation) -> Block:
         """The block of an input that more can be written into."""
         below = self.block(rel)
         return self.wrap(below) if below.ended else below
 
-    def untimed(self, block: _Block, *above: Scalar) -> _Block:
+    def untimed(self, block: Block, *above: Scalar) -> Block:
         """The block, finished if window_time() is asked above its groups: Spark knows the window only from outside."""
         calls = (n for scalar in above for n in walk(scalar) if isinstance(n, Call))
         return self.wrap(block) if block.aggregated and any(c.name == "WINDOW_TIME" for c in calls) else block
 
-    def aggregate(self, rel: Aggregate) -> _Block:
+    def aggregate(self, rel: Aggregate) -> Block:
         if any(m.settled for m in rel.measures):
             return self.block(in_order(rel))
         below = self.next_to(rel.input)
         # An ordinal or a constant cannot stand in GROUP BY as itself.
-        if below.aggregated or any(_is_constant(below.columns[k]) for k in rel.group_by):
+        if below.aggregated or any(is_constant(below.columns[k]) for k in rel.group_by):
             below = self.wrap(below)
         keys = {name: below.columns[name] for name in rel.group_by}
         # Some functions take only constants for some arguments.
@@ -250,7 +172,7 @@ class _Writer:
             measured=frozenset(values),
         )
 
-    def window(self, rel: Window) -> _Block:
+    def window(self, rel: Window) -> Block:
         below = self.block(rel.input)
         read = {*rel.partition_by, *(o.column for o in rel.order_by)}
         if below.tail or below.windowed & read.union(*(c.reads for c in rel.columns)):
@@ -260,9 +182,7 @@ class _Writer:
             parts.append(f"ORDER BY {order_text(rel.order_by, below.columns)}")
         computed = {}
         for column in rel.columns:
-            args = ", ".join(self.render(a, below.columns) for a in column.args) or _NO_ARGUMENT.get(
-                column.function, ""
-            )
+            args = ", ".join(self.render(a, below.columns) for a in column.args) or NO_ARGUMENT.get(column.function, "")
             nulls = " IGNORE NULLS" if column.ignore_nulls else ""
             over = " ".join([*parts, *([column.frame] if column.frame else [])])
             where = f" FILTER (WHERE {self.render(column.where, below.columns)})" if column.where else ""
@@ -271,17 +191,17 @@ class _Writer:
             below, columns={**below.columns, **computed}, windowed=below.windowed | {c.name for c in rel.columns}
         )
 
-    def top(self, rel: Top) -> _Block:
+    def top(self, rel: Top) -> Block:
         below = self.next_to(rel.input)
         # A constant orders nothing, and a number would be taken for the position of a column.
         texts = below.columns
-        ordered = tuple(o for o in rel.order_by if not _is_constant(texts[o.column]) or "(" in texts[o.column])
+        ordered = tuple(o for o in rel.order_by if not is_constant(texts[o.column]) or "(" in texts[o.column])
         tail = [f"LIMIT {rel.limit}"] if rel.limit is not None else []
         tail += [f"OFFSET {rel.offset}"] if rel.offset else []
-        order_by = tuple((texts[o.column], _direction(o)) for o in ordered)
+        order_by = tuple((texts[o.column], direction(o)) for o in ordered)
         return replace(below, order_by=order_by, tail="\n".join(tail))
 
-    def generate(self, rel: Generate) -> _Block:
+    def generate(self, rel: Generate) -> Block:
         if isinstance(rel.generator, Call) and rel.generator.name == "RANGE":  # to Spark, a table
             return self.numbers(rel)
         below = self.next_to(rel.input)
@@ -300,7 +220,7 @@ class _Writer:
         columns = {**below.columns, **{f.name: f"{alias}.{quote(f.name)}" for f in rel.fields}}
         return replace(below, source=f"{below.source}\n{view}", columns=columns, lateral=True)
 
-    def numbers(self, rel: Generate) -> _Block:
+    def numbers(self, rel: Generate) -> Block:
         below = self.block(rel.input)
         alias = self.alias("range")
         # With a name of its own for the column, which Spark's plan would not show otherwise (gate).
@@ -311,12 +231,12 @@ class _Writer:
         columns = {**below.columns, rel.fields[0].name: f"{alias}.`n`"}
         return replace(below, source=made, columns=columns, joined=bool(below.source))
 
-    def pivot(self, rel: Pivot) -> _Block:
+    def pivot(self, rel: Pivot) -> Block:
         below = self.block(rel.input)
         compared = {*rel.group_by, *rel.columns}
         constants = {n: text for n, text in _constants(rel.input).items() if n not in compared}
         read = replace(below, columns={n: text for n, text in below.columns.items() if n not in constants})
-        labels = _labels(read)
+        labels = read.labels()
         columns = {**{n: quote(label) for n, label in labels.items()}, **constants}
         # What is made is named by Spark: by the value alone, or with the result if there are several.
         suffixes = [f"__vk_m{i}" for i in range(len(rel.results))] if len(rel.results) > 1 else [""]
@@ -330,10 +250,10 @@ class _Writer:
         clause = f"PIVOT ({', '.join(results)} FOR {_tuple([columns[c] for c in rel.columns])} IN ({listed}))"
         made = [f"__vk_v{i}_{suffix}" if suffix else f"__vk_v{i}" for i in range(len(values)) for suffix in suffixes]
         shown = [*(labels[k] for k in rel.group_by), *made]
-        return self.clause(self.select(read, labels), clause, dict(zip(names(rel), shown, strict=True)))
+        return self.clause(read.select(labels), clause, dict(zip(names(rel), shown, strict=True)))
 
-    def unpivot(self, rel: Unpivot) -> _Block:
-        rows = self.select(self.block(rel.input), {n: n for n in names(rel.input)})
+    def unpivot(self, rel: Unpivot) -> Block:
+        rows = self.block(rel.input).select({n: n for n in names(rel.input)})
         listed = ", ".join(
             f"{_tuple([quote(c) for c in taken])} AS {quote(label)}"
             for taken, label in zip(rel.taken, rel.labels, strict=True)
@@ -343,15 +263,15 @@ class _Writer:
         clause = f"UNPIVOT {nulls}({_tuple(values)} FOR {label} IN ({listed}))"
         return self.clause(rows, clause, {n: n for n in names(rel)})
 
-    def clause(self, rows: str, clause: str, made: Mapping[str, str]) -> _Block:
+    def clause(self, rows: str, clause: str, made: Mapping[str, str]) -> Block:
         """A query and what follows it in FROM, as a source of the next SELECT."""
         alias = self.alias("q")
-        source = f"(SELECT *\n  FROM ({_indent(rows)}) {clause}) AS {alias}"
-        return _Block(source, {name: f"{alias}.{quote(label)}" for name, label in made.items()})
+        source = f"(SELECT *\n  FROM ({indent(rows)}) {clause}) AS {alias}"
+        return Block(source, {name: f"{alias}.{quote(label)}" for name, label in made.items()})
 
-    def values(self, rel: Values) -> _Block:
+    def values(self, rel: Values) -> Block:
         if not rel.fields and len(rel.rows) == 1:
-            return _Block("", {})
+            return Block("", {})
         alias = self.alias("given")
         columns = ", ".join(quote(f.name) for f in rel.fields)
         if rel.rows:
@@ -360,9 +280,9 @@ class _Writer:
         else:
             cells = ", ".join(f"CAST(NULL AS {f.type}) AS {quote(f.name)}" for f in rel.fields)
             source = f"(SELECT {cells or '1'} WHERE FALSE) AS {alias}"
-        return _Block(source, {f.name: f"{alias}.{quote(f.name)}" for f in rel.fields})
+        return Block(source, {f.name: f"{alias}.{quote(f.name)}" for f in rel.fields})
 
-    def join(self, rel: Join) -> _Block:
+    def join(self, rel: Join) -> Block:
         left = self.block(rel.left)
         pinned = rel.kind == "full" or rel.lateral
         if not left.plain or (pinned and left.where) or (rel.kind == "full" and not left.bare):
@@ -377,18 +297,18 @@ class _Writer:
             source = f"{left.source}\nCROSS JOIN {opposite}"
         else:
             source = f"{left.source}\n{_JOINS[rel.kind]} {opposite} ON {self.render(rel.condition, columns)}"
-        return _Block(
+        return Block(
             source,
             {name: columns[name] for name in names(rel)},
             where=(*left.where, *right.where),
             joined=True,
         )
 
-    def lateral(self, rel: Relation, left: _Block) -> _Block:
+    def lateral(self, rel: Relation, left: Block) -> Block:
         """A subquery that may read the row on its left."""
         alias = self.alias("q")
         text = f"LATERAL {self.subquery(rel, left.columns)} AS {alias}"
-        return _Block(text, {n: f"{alias}.{quote(n)}" for n in names(rel)})
+        return Block(text, {n: f"{alias}.{quote(n)}" for n in names(rel)})
 
     def render(self, scalar: Scalar, columns: Mapping[str, str]) -> str:
         return render(scalar, columns, self)
@@ -396,14 +316,17 @@ class _Writer:
     def subquery(self, rel: Relation, columns: Mapping[str, str]) -> str:
         """A query in an expression over these columns."""
         inner = _Writer(self.leaves, self.aliases, {**self.outer, **columns})
-        return f"({_indent(inner.query(rel))})"
+        return f"({indent(inner.query(rel))})"
 
-    def wrap(self, block: _Block) -> _Block:
+    def moment(self, function: str, state: State) -> str:
+        return self.leaves.moment(function, state)
+
+    def wrap(self, block: Block) -> Block:
         """A finished SELECT as a source of the next."""
         alias = self.alias("q")
-        labels = _labels(block)
-        text = self.select(block, labels)
-        return _Block(f"({_indent(text)}) AS {alias}", {n: f"{alias}.{quote(labels[n])}" for n in block.columns})
+        labels = block.labels()
+        text = block.select(labels)
+        return Block(f"({indent(text)}) AS {alias}", {n: f"{alias}.{quote(labels[n])}" for n in block.columns})
 
     def alias(self, base: str) -> str:
         name = (
@@ -417,7 +340,6 @@ class _Writer:
         return quote(alias)
 
 
-_NO_ARGUMENT = {"COUNT": "*"}
 _JOINS = {
     "inner": "INNER JOIN",
     "left": "LEFT JOIN",
@@ -427,69 +349,9 @@ _JOINS = {
 }
 
 
-def render(scalar: Scalar, columns: Mapping[str, str], around: _Writer | None = None) -> str:
-    """Spark SQL of an expression, its columns replaced by the given texts."""
-
-    def text(part: Scalar) -> str:
-        return render(part, columns, around)
-
-    match scalar:
-        case Column(name):
-            return columns[name]
-        case Literal(sql):
-            return sql
-        case Call(name, (left, right)) if name in INFIX:
-            # A chain without parentheses, as which it is mostly written: Spark puts it together in a way of its own.
-            chain = name in ("AND", "OR") and isinstance(left, Call) and left.name == name
-            return f"({text(left)[1:-1] if chain else text(left)} {name} {text(right)})"
-        case Call("IS NULL" | "IS NOT NULL" as name, (arg,)):
-            return f"({text(arg)} {name})"
-        case Call("NOT" | "-" as name, (arg,)):
-            return f"({name} {text(arg)})"
-        case Call("IN", (arg, *listed)):
-            return f"({text(arg)} IN ({', '.join(map(text, listed))}))"
-        case Call(name, args):
-            return f"{name}({', '.join(map(text, args))})"
-        case Cast(arg, type_):
-            return f"CAST({text(arg)} AS {type_})"
-        case Verbatim(parts, args):
-            return parts[0] + "".join(text(a) + part for a, part in zip(args, parts[1:], strict=True))
-        case Outer(name) if around is not None:
-            return around.outer[name]
-        case Subquery("exists", _, rel) if around is not None:
-            return f"EXISTS {around.subquery(rel, columns)}"
-        case Subquery("in", args, rel) if around is not None:
-            tested = ", ".join(map(text, args))
-            return f"({tested if len(args) == 1 else f'({tested})'} IN {around.subquery(rel, columns)})"
-        case Subquery(_, _, rel) if around is not None:
-            return around.subquery(rel, columns)
-        case Clock(function, state) if around is not None:
-            return around.leaves.moment(function, state)
-        case Outer() | Subquery() | Clock():
-            raise InternalError("a subquery or the clock outside of a query")
-        case _:
-            assert_never(scalar)
-
-
 def _grouping(sets: tuple[tuple[str, ...], ...], keys: Mapping[str, str]) -> tuple[str, ...]:
     listed = ", ".join(f"({', '.join(keys[k] for k in one)})" for one in sets)
     return (f"GROUPING SETS ({listed})",)
-
-
-def order_text(order_by: tuple[Ordering, ...], columns: Mapping[str, str]) -> str:
-    return ", ".join(f"{columns[o.column]} {_direction(o)}" for o in order_by)
-
-
-def _direction(order: Ordering) -> str:
-    return f"{'DESC' if order.descending else 'ASC'} NULLS {'FIRST' if order.nulls_first else 'LAST'}"
-
-
-def render_measure(measure: Measure, columns: Mapping[str, str]) -> str:
-    args = ", ".join(columns[a] for a in measure.args) or _NO_ARGUMENT.get(measure.function.upper(), "")
-    within = f" WITHIN GROUP (ORDER BY {order_text(measure.order_by, columns)})" if measure.order_by else ""
-    where = f" FILTER (WHERE {columns[measure.where]})" if measure.where else ""
-    nulls = " IGNORE NULLS" if measure.ignore_nulls else ""
-    return f"{measure.function.upper()}({'DISTINCT ' if measure.distinct else ''}{args}){within}{where}{nulls}"
 
 
 def _constants(rel: Relation) -> dict[str, str]:
@@ -499,34 +361,3 @@ def _constants(rel: Relation) -> dict[str, str]:
 
 def _tuple(texts: Sequence[str]) -> str:
     return texts[0] if len(texts) == 1 else f"({', '.join(texts)})"
-
-
-def _labels(block: _Block) -> dict[str, str]:
-    """Names for a subquery's columns: a plain reference keeps the name it has, so that Spark sees no rename."""
-    labels: dict[str, str] = {}
-    for name, expression in block.columns.items():
-        own = expression.split("`")[3] if _is_reference(expression) else name
-        taken = {label.lower() for label in labels.values()} | {c.lower() for c in block.columns if c != name}
-        labels[name] = own if own.lower() not in taken else name
-    return labels
-
-
-def _aliased(expression: str, name: str) -> str:
-    """`t`.`a` AS `a` says no more than `t`.`a`, and hides from Spark that two plans are the same."""
-    return (
-        expression
-        if expression.endswith(f".{quote(name)}") and _is_reference(expression)
-        else (f"{expression} AS {quote(name)}")
-    )
-
-
-def _is_reference(expression: str) -> bool:
-    return expression.startswith("`") and expression.count("`") == 4 and "(" not in expression
-
-
-def _is_constant(expression: str) -> bool:
-    return "`" not in expression
-
-
-def _indent(text: str) -> str:
-    return text.replace("\n", "\n  ")

@@ -9,7 +9,7 @@ from typing import assert_never
 from viewkeeper.algebra.relations import WEIGHT, ScanColumn, State
 from viewkeeper.errors import InternalError
 from viewkeeper.sql.clock import moment_value
-from viewkeeper.sql.unparse import quote, string_literal
+from viewkeeper.sql.render import quote, string_literal
 from viewkeeper.store.changes import Feed, Files, SourceChange, Unchanged, Unreadable
 
 
