@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import date
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -13,7 +14,7 @@ from viewkeeper.algebra.display import show
 from viewkeeper.algebra.node import walk
 from viewkeeper.algebra.relations import Filter, Join, JoinKind, Relation, Scan, ScanColumn, Union
 from viewkeeper.algebra.scalars import Column, call
-from viewkeeper.changes.meeting import LISTED, Spread, Spreads, Value, can_spread, only_meeting
+from viewkeeper.changes.meeting import LISTED, Spread, Spreads, Value, can_spread, few_runs, only_meeting
 from viewkeeper.changes.propagate import change
 from viewkeeper.changes.refresh import maintenance
 from viewkeeper.changes.stored import stored_form
@@ -37,8 +38,8 @@ def spreads(history: History, listed: int) -> Spreads:
             values = {row[at] for row, _ in history.feed(table, 0, 1)}
             present = sorted(v for v in values if v is not None)
             if present and can_spread(type_):
-                all_ = frozenset(present) if len(present) <= listed else None
-                found[table, name] = Spread(present[0], present[-1], all_, None in values)
+                all_ = frozenset[Any](present) if len(present) <= listed else None
+                found[table, name] = Spread(few_runs((v, v) for v in present), all_, None in values)
     return found
 
 
@@ -95,15 +96,30 @@ ON_K = call("=", Column("a_k"), Column("b_k"))
 )  # fmt: skip
 def test_what_is_asked_of_the_other_table(type_: str, least: Value, greatest: Value, condition: str) -> None:
     joined = Join(scan("a", type_), scan("b", type_), "inner", ON_K)
-    narrowed = only_meeting(change(joined, {"a": "any"}), {("a", "k"): Spread(least, greatest)})
+    narrowed = only_meeting(change(joined, {"a": "any"}), {("a", "k"): Spread(((least, greatest),))})
     assert filters(narrowed, "b") == [condition]
+
+
+def test_many_values_are_told_by_the_runs_they_lie_in() -> None:
+    joined = Join(scan("a"), scan("b"), "inner", ON_K)
+    narrowed = only_meeting(change(joined, {"a": "any"}), {("a", "k"): Spread(((1, 5), (90, 99)))})
+    assert filters(narrowed, "b") == [
+        "WHERE (((`b`.`k` >= 1) AND (`b`.`k` <= 5)) OR ((`b`.`k` >= 90) AND (`b`.`k` <= 99)))"
+    ]
+
+
+def test_the_widest_gaps_are_kept_between_runs() -> None:
+    assert few_runs((n, n + 1) for n in (0, 1, 100, 110, 200, 300, 304)) == ((0, 2), (100, 111), (200, 201), (300, 305))
+    assert few_runs([(5, 9), (1, 7)]) == ((1, 9),)
+    assert few_runs((c, c) for c in "abcde") == (("a", "a"), ("b", "b"), ("c", "c"), ("d", "e"))
+    assert few_runs([]) == ()
 
 
 def test_few_values_are_listed_and_reach_the_next_table() -> None:
     joined = Join(
         Join(scan("a"), scan("b"), "inner", ON_K), scan("c"), "inner", call("=", Column("b_k"), Column("c_k"))
     )
-    narrowed = only_meeting(change(joined, {"a": "any"}), {("a", "k"): Spread(3, 7, frozenset({7, 3}))})
+    narrowed = only_meeting(change(joined, {"a": "any"}), {("a", "k"): Spread(((3, 7),), frozenset({7, 3}))})
     assert filters(narrowed, "b") == ["WHERE (`b`.`k` IN (3, 7))"]
     assert filters(narrowed, "c") == ["WHERE (`c`.`k` IN (3, 7))"]
 
@@ -111,7 +127,7 @@ def test_few_values_are_listed_and_reach_the_next_table() -> None:
 @pytest.mark.parametrize("kind", ["left", "anti", "semi", "inner"])
 def test_matches_are_looked_for_among_the_values_of_the_change(kind: JoinKind) -> None:
     joined = Join(scan("a"), scan("b"), kind, ON_K)
-    known = {("b", "k"): Spread(1, 2, frozenset({1, 2}), nulls=True)}
+    known = {("b", "k"): Spread(((1, 2),), frozenset({1, 2}), nulls=True)}
     for table in ("a", "b"):
         asked = filters(only_meeting(change(joined, {"b": "any"}), known), table)
         assert set(asked) <= {f"WHERE (`{table}`.`k` IN (1, 2))"}
@@ -120,12 +136,12 @@ def test_matches_are_looked_for_among_the_values_of_the_change(kind: JoinKind) -
 
 def test_null_meets_null_where_it_equals_null() -> None:
     joined = Join(scan("a"), scan("b"), "inner", call("<=>", Column("a_k"), Column("b_k")))
-    narrowed = only_meeting(change(joined, {"a": "any"}), {("a", "k"): Spread(1, 1, frozenset({1}), nulls=True)})
+    narrowed = only_meeting(change(joined, {"a": "any"}), {("a", "k"): Spread(((1, 1),), frozenset({1}), nulls=True)})
     assert filters(narrowed, "b") == ["WHERE ((`b`.`k` IS NULL) OR (`b`.`k` IN (1)))"]
 
 
 def test_nothing_is_asked_across_types_or_without_values() -> None:
     joined = Join(scan("a", "int"), scan("b"), "inner", ON_K)
-    assert not filters(only_meeting(change(joined, {"a": "any"}), {("a", "k"): Spread(1, 1)}), "b")
+    assert not filters(only_meeting(change(joined, {"a": "any"}), {("a", "k"): Spread(((1, 1),))}), "b")
     delta = change(Union((scan("a"), scan("a"))), {"a": "any"})
     assert only_meeting(delta, {}) is delta

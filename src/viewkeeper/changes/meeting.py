@@ -6,12 +6,14 @@ match. By itself it would read all of a table and then look each row up in the c
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
-from typing import assert_never
+from itertools import pairwise
+from typing import Any, assert_never
 
+from viewkeeper.algebra.conditions import disjunction
 from viewkeeper.algebra.node import walk
 from viewkeeper.algebra.relations import (
     Aggregate,
@@ -35,17 +37,18 @@ from viewkeeper.algebra.relations import (
 from viewkeeper.algebra.scalars import Call, Cast, Column, Literal, Scalar, call, conjuncts, text_constant
 from viewkeeper.algebra.types import INTEGRAL, decimal_parts
 
-LISTED = 100  # more values than this are told by their ends alone
+LISTED = 100  # more values than this are told by the runs they lie in
+RUNS = 4
 
 Value = int | str | date | Decimal
+Run = tuple[Any, Any]  # the least and the greatest of some values, all of one type
 
 
 @dataclass(frozen=True)
 class Spread:
-    """The values of a column: all of them where they are few, and the ends that all lie between."""
+    """The values of a column: all of them where they are few, and a few runs that hold them, in order."""
 
-    least: Value
-    greatest: Value
+    runs: tuple[Run, ...]
     listed: frozenset[Value] | None = None
     nulls: bool = False
 
@@ -142,11 +145,25 @@ def _together(spreads: list[Spread]) -> Spread:
     listed = [s.listed for s in spreads if s.listed is not None]
     values = frozenset[Value]().union(*listed)
     return Spread(
-        min(s.least for s in spreads),
-        max(s.greatest for s in spreads),
+        few_runs(run for s in spreads for run in s.runs),
         values if len(listed) == len(spreads) and len(values) <= LISTED else None,
         any(s.nulls for s in spreads),
     )
+
+
+def few_runs(runs: Iterable[Run]) -> tuple[Run, ...]:
+    """At most RUNS of them that hold all that these do, with the widest gaps between them."""
+    apart: list[Run] = []
+    for least, greatest in sorted(runs):
+        if apart and least <= apart[-1][1]:
+            apart[-1] = (apart[-1][0], max(apart[-1][1], greatest))
+        else:
+            apart.append((least, greatest))
+    gaps: Sequence[int] = range(1, len(apart))
+    if apart and not isinstance(apart[0][0], str):  # texts have no distance
+        gaps = sorted(gaps, key=lambda n: apart[n][0] - apart[n - 1][1], reverse=True)
+    ends = [0, *sorted(gaps[: RUNS - 1]), len(apart)]
+    return tuple((apart[a][0], apart[b - 1][1]) for a, b in pairwise(ends) if a < b)
 
 
 def _where(rel: Relation, column: str, spread: Spread) -> Relation:
@@ -158,9 +175,13 @@ def _where(rel: Relation, column: str, spread: Spread) -> Relation:
     if spread.listed is not None:
         among: Scalar = call("IN", tested, *(_constant(v, type_) for v in sorted(spread.listed)))
     else:
-        least, greatest = (_constant(end, type_) for end in (spread.least, spread.greatest))
-        among = call("AND", call(">=", tested, least), call("<=", tested, greatest))
+        among = disjunction(_between(tested, run, type_) for run in spread.runs)
     return Filter(rel, call("OR", call("IS NULL", tested), among) if spread.nulls else among)
+
+
+def _between(tested: Scalar, run: Run, type_: str) -> Scalar:
+    least, greatest = (_constant(end, type_) for end in run)
+    return call("AND", call(">=", tested, least), call("<=", tested, greatest))
 
 
 def _constant(value: Value, type_: str) -> Scalar:

@@ -10,21 +10,21 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import count
-from typing import Any
 
-from pyspark.sql import Column, DataFrame, Observation, SparkSession
+from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.types import StructType
 
 from viewkeeper.algebra.identity import is_comparable
 from viewkeeper.algebra.relations import WEIGHT, Changes, Join, Relation, Scan, ScanColumn, State
 from viewkeeper.algebra.scalars import Scalar, own_columns
-from viewkeeper.changes.meeting import LISTED, Spread, Spreads, can_spread
+from viewkeeper.changes.meeting import Spread, Spreads
 from viewkeeper.changes.parts import Computed, mentions
 from viewkeeper.changes.weights import net
+from viewkeeper.runtime import spreads
 from viewkeeper.sql.render import quote, render, string_literal
 from viewkeeper.sql.unparse import unparse
 from viewkeeper.store.changes import Feed, Files
@@ -139,15 +139,15 @@ class ReadOnce:
         rows = self.session.sql(unparse(net(Changes(table, wanted)), self))
         told = own_columns(matters) <= read.keys()
         condition = render(matters, {c: quote(c) for c in read}) if told else "TRUE"
-        counted, told_by_values = Observation(), [name for name, type_ in read.items() if can_spread(type_)]
         went, matter = f.count_if(f.col(WEIGHT) < 0), f.count_if(f.expr(condition))
-        values = (measure for n, name in enumerate(told_by_values) for measure in _values(n, f.col(quote(name))))
-        seen = rows.observe(counted, went.alias("went"), matter.alias("matter"), *values)
+        counted = Observation()
+        seen = rows.observe(counted, went.alias("went"), matter.alias("matter"), *spreads.measures(read))
         name = f"__vk_first_{list(self.pinned.pins).index(table) + 1}"
         self.fetched(seen).createOrReplaceTempView(name)
         found = counted.get
-        spreads = {c: spread for n, c in enumerate(told_by_values) if (spread := _spread(n, found)) is not None}
-        self.first[table] = FirstRead(name, frozenset(read), int(found["went"]), int(found["matter"]), spreads)
+        self.first[table] = FirstRead(
+            name, frozenset(read), int(found["went"]), int(found["matter"]), spreads.spreads(read, found)
+        )
         return self.first[table]
 
     @property
@@ -197,21 +197,6 @@ class ReadOnce:
         """What any mention of the table reads."""
         names = dict.fromkeys(c.source for n in self.states if n.table == table for c in n.columns)
         return list(map(quote, names))
-
-
-def _values(n: int, column: Column) -> Iterator[Column]:
-    """What tells the spread of the n-th column."""
-    yield f.min(column).alias(f"least_{n}")
-    yield f.max(column).alias(f"greatest_{n}")
-    yield f.count_if(column.isNull()).alias(f"nulls_{n}")
-    yield f.slice(f.collect_set(column), 1, LISTED + 1).alias(f"listed_{n}")
-
-
-def _spread(n: int, found: Mapping[str, Any]) -> Spread | None:
-    least, greatest, listed = found[f"least_{n}"], found[f"greatest_{n}"], found[f"listed_{n}"]
-    if least is None:
-        return None
-    return Spread(least, greatest, frozenset(listed) if len(listed) <= LISTED else None, found[f"nulls_{n}"] > 0)
 
 
 def rows_of(session: SparkSession, files: DataFiles) -> DataFrame:
