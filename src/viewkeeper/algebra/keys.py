@@ -32,6 +32,7 @@ from viewkeeper.algebra.relations import (
     names,
 )
 from viewkeeper.algebra.scalars import Call, Column, Scalar, conjuncts
+from viewkeeper.algebra.types import UNKNOWN
 
 Key = frozenset[str]
 Keys = frozenset[Key]
@@ -136,6 +137,12 @@ def equal_columns(rel: Join) -> Iterator[tuple[str, str]]:
                 yield a, b
             case _:
                 pass
+
+
+def equal_columns_alike(rel: Join) -> Iterator[tuple[str, str]]:
+    """Those of the same type: in a match the one has the value that the other has."""
+    types = {f.name: f.type for side in (rel.left, rel.right) for f in side.schema}
+    return ((ours, theirs) for ours, theirs in equal_columns(rel) if types[ours] == types[theirs] != UNKNOWN)
 
 
 def _least(found: tuple[Key, ...]) -> Keys:

@@ -2,10 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 
-from viewkeeper.algebra.relations import Aggregate, Item, Join, Measure, Ordering, Project, Relation
+from viewkeeper.algebra.keys import equal_columns_alike
+from viewkeeper.algebra.node import walk
+from viewkeeper.algebra.relations import (
+    Aggregate,
+    Filter,
+    Generate,
+    Item,
+    Join,
+    Measure,
+    Ordering,
+    Project,
+    Relation,
+    Scan,
+    Union,
+    Window,
+    names,
+    with_inputs,
+)
 from viewkeeper.algebra.scalars import ZERO, Column, Scalar, call, conjunction, same
 from viewkeeper.algebra.types import BIGINT, BOOLEAN
 
@@ -38,8 +55,60 @@ def affected_keys(change: Relation, columns: tuple[str, ...]) -> Keys | None:
 
 
 def restrict(rel: Relation, keys: Keys | None) -> Relation:
-    """E ⋉ T: the rows of the affected groups."""
-    return rel if keys is None else Join(rel, keys.relation, "semi", keys.matches)
+    """E ⋉ T: the rows of the affected groups.
+
+    Of a join, T is asked of both sides where each has its columns, or others that equal them in every match: Spark asks
+    one of them, and would then join it with all of the other one.
+    """
+    if keys is None:
+        return rel
+    narrowed, done = _asked(rel, dict(zip(keys.columns, keys.names, strict=True)), keys)
+    return narrowed if done else Join(narrowed, keys.relation, "semi", keys.matches)
+
+
+def _asked(rel: Relation, own: Mapping[str, str], keys: Keys) -> tuple[Relation, bool]:
+    """E with T asked of tables below it, and whether this leaves no row of other groups.
+
+    `own` gives for columns of E those of T that they are compared with.
+    """
+    match rel:
+        case Project(input, items):
+            below = {i.value.name: own[i.name] for i in items if isinstance(i.value, Column) and i.name in own}
+            asked, done = _asked(input, below, keys)
+            return replace(rel, input=asked), done
+        case Filter(input) | Generate(input):
+            asked, done = _asked(input, {c: key for c, key in own.items() if c in names(input)}, keys)
+            return with_inputs(rel, (asked,)), done
+        case Aggregate(input, group_by, _, ()) | Window(input, group_by):
+            asked, done = _asked(input, {c: key for c, key in own.items() if c in group_by}, keys)
+            return with_inputs(rel, (asked,)), done
+        case Union(inputs):
+            parts = [_asked(i, own, keys) for i in inputs]
+            return Union(tuple(part for part, _ in parts)), all(done for _, done in parts)
+        case Join(left, right, "inner" | "left" | "semi" | "anti" as kind):
+            equal = list(equal_columns_alike(rel))
+            to_left = {a: own[b] for a, b in equal if b in own} if kind == "inner" else {}
+            of_left = {**to_left, **{c: key for c, key in own.items() if c in names(left)}}
+            to_right = {b: of_left[a] for a, b in equal if a in of_left}
+            shown = {c: key for c, key in own.items() if c in names(right)} if kind == "inner" else {}
+            one, left_done = _side(left, of_left, keys)
+            other, right_done = _side(right, {**to_right, **shown}, keys)
+            return replace(rel, left=one, right=other), left_done or (kind == "inner" and right_done)
+        case _:
+            return rel, False
+
+
+def _side(rel: Relation, own: Mapping[str, str], keys: Keys) -> tuple[Relation, bool]:
+    """One side of a join, asked for the columns of T that it has."""
+    if any(isinstance(n, Join) for n in walk(rel)):
+        return _asked(rel, own, keys)
+    if not own or not any(isinstance(n, Scan) for n in walk(rel)):
+        return rel, False
+    asked = tuple(key for key in keys.names if key in own.values())
+    whole = asked == keys.names
+    types = {f.name: f.type for f in keys.relation.schema}
+    some = keys.relation if whole else Project(keys.relation, tuple(Item(k, Column(k), types[k]) for k in asked))
+    return Join(rel, some, "semi", conjunction([same(Column(c), Column(key)) for c, key in own.items()])), whole
 
 
 def near(rel: Relation, change: Relation, equal: Iterable[tuple[str, str]]) -> Relation:

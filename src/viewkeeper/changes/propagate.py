@@ -6,6 +6,7 @@ as they were, as they are, and their changes.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import assert_never
 
@@ -41,9 +42,11 @@ from viewkeeper.algebra.relations import (
 )
 from viewkeeper.algebra.scalars import NULL, Cast, Column, Scalar, call
 from viewkeeper.algebra.types import BIGINT
+from viewkeeper.changes.flips import flips_by_key
 from viewkeeper.changes.groups import affected_keys, first_touched, near, restrict
 from viewkeeper.changes.own import ShownColumns, shown_joins, unmatched
 from viewkeeper.changes.references import keep_partners, row_by_row
+from viewkeeper.changes.touched import touched
 from viewkeeper.changes.weights import (
     Changed,
     Known,
@@ -194,9 +197,9 @@ def _inner(rel: Join, changed: Known) -> tuple[Relation, ...]:
 
 def _own(rel: Join, changed: Known) -> Relation:
     """δL ⋉ R_new, δL ▷ R_new or δL ⟕ R_new: what the left rows that came and went bring along."""
-    change_ = _change(rel.left, changed)
-    right = near(rel.right, change_, equal_columns(rel)) if row_by_row(rel.left) else rel.right
-    return Join(change_, right, rel.kind, rel.condition)
+    equal = list(equal_columns(rel))
+    right = near(rel.right, _touched(rel.left, (ours for ours, _ in equal), changed), equal) if equal else rel.right
+    return Join(_change(rel.left, changed), right, rel.kind, rel.condition)
 
 
 def _semi(rel: Join, changed: Known) -> tuple[Relation, ...]:
@@ -218,16 +221,19 @@ def _flips(
 
     On any condition: the key is the left row itself, and only rows that meet a changed right row are looked at.
     Where rows of R only came, and the view itself shows which rows of L_old had no match: C ⋉ σ_{no match} V_old.
+    On equal columns alone: by how many matches each key has and had (`changes/flips.py`).
     """
-    change_ = _change(right, changed)
-    met = Join(before(left, changed), change_, "semi", condition)
+    change_, was = _change(right, changed), before(left, changed)
+    met = Join(was, change_, "semi", condition)
     alone = unmatched(left, right, condition, shown) if shown and only_appends(right, changed) else None
     if alone is not None:
         return weighted(Join(met, alone.relation, "semi", alone.matches), 1)
+    by_key = flips_by_key(Join(was, right, "semi", condition), change_)
+    if by_key is not None:
+        return by_key
     compared = dict.fromkeys(theirs for _, theirs in equal_columns(Join(left, right, "semi", condition)))
-    equal = [(theirs, theirs) for theirs in compared]
-    moved = change_ if row_by_row(right) else None
-    new, old = (near(state, moved, equal) if moved else state for state in (right, before(right, changed)))
+    moved, equal = _touched(right, compared, changed), [(theirs, theirs) for theirs in compared]
+    new, old = (near(state, moved, equal) for state in (right, before(right, changed)))
     now, then = Join(met, new, "semi", condition), Join(met, old, "semi", condition)
     return net(Union((weighted(now, 1), weighted(then, -1))))
 
@@ -293,10 +299,15 @@ def _top(rel: Top, changed: Known) -> Relation:
 
 def _by_key(rel: Aggregate | Window | Top, key: tuple[str, ...], changed: Known) -> Relation:
     """Op(E_new ⋉ T) − Op(E_old ⋉ T) for an operator whose result is made key by key."""
-    below = drop_empty(_change(rel.input, changed))
+    below = drop_empty(_touched(rel.input, key, changed) if key else _change(rel.input, changed))
     if is_empty(below):
         return empty((*rel.schema, WEIGHT_FIELD))
-    touched = affected_keys(below, key)
-    now = with_inputs(rel, (restrict(rel.input, touched),))
-    then = with_inputs(rel, (restrict(before(rel.input, changed), touched),))
+    keys = affected_keys(below, key)
+    now = with_inputs(rel, (restrict(rel.input, keys),))
+    then = with_inputs(rel, (restrict(before(rel.input, changed), keys),))
     return net(Union((weighted(now, 1), weighted(then, -1))))
+
+
+def _touched(rel: Relation, columns: Iterable[str], changed: Known) -> Relation:
+    """⊇ π_columns(δE)"""
+    return touched(rel, tuple(dict.fromkeys(columns)), changed, lambda below: _change(below, changed))

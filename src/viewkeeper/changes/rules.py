@@ -10,9 +10,7 @@ from dataclasses import dataclass
 from inspect import getdoc
 from typing import assert_never
 
-from viewkeeper.algebra.clock import CLOCK
 from viewkeeper.algebra.matching import looked_at
-from viewkeeper.algebra.node import walk
 from viewkeeper.algebra.orders import only_looks_back
 from viewkeeper.algebra.relations import (
     Aggregate,
@@ -32,10 +30,10 @@ from viewkeeper.algebra.relations import (
     Window,
     inputs,
 )
-from viewkeeper.algebra.scalars import Clock
 from viewkeeper.changes import propagate, refresh
 from viewkeeper.changes.stored import Kept, KeptBag, KeptGroups, KeptTop
-from viewkeeper.changes.weights import Changed
+from viewkeeper.changes.touched import parts
+from viewkeeper.changes.weights import Changed, is_changed
 from viewkeeper.errors import InternalError
 
 
@@ -78,6 +76,7 @@ ROWS_BEHIND = Rule("affected rows", (propagate._behind,))
 BEFORE_AND_AFTER = Rule("before and after", (propagate._top,))
 CHANGE_TABLE = Rule("change table", (refresh._summed,))
 BOUNDED_TABLE = Rule("change table", (refresh._summed, refresh._recomputed))
+KEYS_ALONE = Rule("keys alone")
 RESERVE = Rule("first rows and a reserve")
 GROUPS_AFRESH = Rule("affected keys", (refresh._recomputed,))
 
@@ -99,7 +98,7 @@ def applied_rules(kept: Kept, changed: Changed) -> Iterator[Applied]:
 
 
 def _of_groups(kept: KeptGroups, changed: Changed) -> Applied:
-    if not _changes(kept.input, changed):
+    if not is_changed(kept.input, changed):
         return Applied(kept.content, 0, UNCHANGED)
     fresh = refresh.fresh_states(kept, changed)
     if fresh:
@@ -110,13 +109,31 @@ def _of_groups(kept: KeptGroups, changed: Changed) -> Applied:
     return Applied(kept.content, 0, BOUNDED_TABLE if drifts else CHANGE_TABLE, (*merged, *drifts))
 
 
-def _below(rel: Relation, changed: Changed, depth: int) -> Iterator[Applied]:
-    if _changes(rel, changed):
-        yield Applied(rel, depth, *_rule(rel, changed))
-        for input in _followed(rel):
-            yield from _below(input, changed, depth + 1)
-    else:
+def _below(rel: Relation, changed: Changed, depth: int, keys: tuple[str, ...] = ()) -> Iterator[Applied]:
+    """`keys` are the columns that count, where only the keys of its change do."""
+    if not is_changed(rel, changed):
         yield Applied(rel, depth, UNCHANGED, ("nothing below it changed",))
+        return
+    counted = parts(rel, keys, changed)
+    if counted is not None:
+        yield Applied(rel, depth, KEYS_ALONE, ("what it is joined or filtered with is not looked at",))
+        for part in counted:
+            yield from _below(part.input, changed, depth + 1, part.columns)
+        return
+    yield Applied(rel, depth, *_rule(rel, changed))
+    for input in _followed(rel):
+        yield from _below(input, changed, depth + 1, _grouped_by(rel))
+
+
+def _grouped_by(rel: Relation) -> tuple[str, ...]:
+    """The columns of what is below that tell which of its rows are touched, if that is all it takes."""
+    match rel:
+        case Aggregate(_, keys):
+            return keys
+        case Window(_, keys) if not only_looks_back(rel):
+            return keys
+        case _:
+            return ()
 
 
 def _followed(rel: Relation) -> tuple[Relation, ...]:
@@ -126,12 +143,6 @@ def _followed(rel: Relation) -> tuple[Relation, ...]:
             return left, looked_at(right, condition)
         case _:
             return inputs(rel)
-
-
-def _changes(rel: Relation, changed: Changed) -> bool:
-    """Whether a table below changed, or the clock moved that a condition below looks at."""
-    sources = (n.table if isinstance(n, Scan) else CLOCK for n in walk(rel) if isinstance(n, Scan | Clock))
-    return any(source in changed for source in sources)
 
 
 def _rule(rel: Relation, changed: Changed) -> tuple[Rule, tuple[str, ...]]:

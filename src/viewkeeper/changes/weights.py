@@ -112,6 +112,12 @@ def only_appends(rel: Relation, changed: Changed) -> bool:
     return not replaced and not waits and all(changed[t] == "appended" for t in tables if t in changed)
 
 
+def is_changed(rel: Relation, changed: Changed) -> bool:
+    """Whether a table below changed, or the clock moved that a condition below looks at."""
+    sources = (n.table if isinstance(n, Scan) else CLOCK for n in walk(rel) if isinstance(n, Scan | Clock))
+    return any(source in changed for source in sources)
+
+
 def columns_without_weight(rel: Relation) -> tuple[str, ...]:
     return tuple(name for name in names(rel) if name != WEIGHT)
 
