@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-import duckdb
 import pytest
-from duck import Connection, fill, make_tables
+
+if TYPE_CHECKING:
+    from duck import Connection
 
 pytest.register_assert_rewrite("reading")
 
 
 @pytest.fixture(scope="module")
 def duck() -> Iterator[Connection]:
-    from reading import TABLES  # whose assertions are rewritten only now
+    # Imported only now: a module that lives as long as pytest itself must not hold on to DuckDB.
+    from reading import filled
 
-    with duckdb.connect(config={"threads": 1}) as connection:
-        make_tables(connection)
-        fill(connection, TABLES)
+    with filled() as connection:
         yield connection

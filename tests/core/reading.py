@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from decimal import Decimal
 
-from duck import Connection, comparable, fetch, to_duckdb
+import duckdb
+from duck import Connection, comparable, fetch, fill, make_tables, to_duckdb
 from fake_catalog import FakeCatalog
 
 from viewkeeper.algebra.display import show
@@ -27,6 +30,15 @@ ROWS: dict[str, Bag] = {
     "u": Counter([(1, True), (2, False), (2, None), (None, True)]),
 }
 TABLES = {name: TableStates(tuple(c for c, _ in SCHEMAS[name]), rows, rows) for name, rows in ROWS.items()}
+
+
+@contextmanager
+def filled() -> Iterator[Connection]:
+    """A DuckDB with these rows."""
+    with duckdb.connect(config={"threads": 1}) as connection:
+        make_tables(connection)
+        fill(connection, TABLES)
+        yield connection
 
 
 def bound(sql: str, output: tuple[str, ...]) -> Relation:
