@@ -2,8 +2,9 @@
 
 A pinned table is read by its files where the log names them (`store/files.py`). Where it does not, a table that is
 mentioned several times is analysed once, since each analysis loads a snapshot. Either way it is read once if it is
-small. Changes that are mentioned several times, or joined, are read first, if they are few (`runtime/first.py`): Spark
-then knows how few they are, and sends them to the other side of a join instead of shuffling both.
+small. Changes that are mentioned several times, or joined, are read first, unless they are very many
+(`runtime/first.py`): Spark then knows how few they are, and sends them to the other side of a join instead of shuffling
+both.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ from viewkeeper.store.changes import Feed, Files
 from viewkeeper.store.files import DataFiles, file_name, local
 from viewkeeper.store.leaves import PinnedLeaves
 
-FETCHED_ROWS = 10_000  # more rows than this are not brought to the driver
+FETCHED_ROWS = 20_000  # more rows than this are not brought to the driver
+FIRST_ROWS = 1_000_000  # a change of more rows is not read before its use
 
 
 FindFiles = Callable[[str, int], DataFiles | None]
@@ -129,7 +131,7 @@ class ReadOnce:
     def reads_first(self, table: str) -> bool:
         """Whether the table's changes are few, and needed more than once or for a join."""
         mentions = self.mentions[table, "changes"]
-        few = mentions > 0 and self.pinned.pins[table].change.rows <= FETCHED_ROWS
+        few = mentions > 0 and self.pinned.pins[table].change.rows <= FIRST_ROWS
         return few and (mentions > 1 or self.joined)
 
     def read_first(self, table: str, matters: Scalar) -> FirstRead:
@@ -140,10 +142,11 @@ class ReadOnce:
         told = own_columns(matters) <= read.keys()
         condition = render(matters, {c: quote(c) for c in read}) if told else "TRUE"
         went, matter = f.count_if(f.col(WEIGHT) < 0), f.count_if(f.expr(condition))
-        counted = Observation()
-        seen = rows.observe(counted, went.alias("went"), matter.alias("matter"), *spreads.measures(read))
+        counted, few = Observation(), self.pinned.pins[table].change.rows <= FETCHED_ROWS
+        measures = spreads.measures(read, few)
+        seen = rows.observe(counted, went.alias("went"), matter.alias("matter"), *measures)
         name = f"__vk_first_{list(self.pinned.pins).index(table) + 1}"
-        self.fetched(seen).createOrReplaceTempView(name)
+        (self.fetched(seen) if few else seen.localCheckpoint()).createOrReplaceTempView(name)
         found = counted.get
         self.first[table] = FirstRead(
             name, frozenset(read), int(found["went"]), int(found["matter"]), spreads.spreads(read, found)

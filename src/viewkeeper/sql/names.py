@@ -106,6 +106,7 @@ def _strip_qualifiers(tree: exp.Query, table: exp.Table) -> None:
 
 def qualify_names(tree: exp.Query, sources: Mapping[str, Named]) -> exp.Query:
     _using_first(tree, sources)
+    beside = _hidden(tree)
     schema = MappingSchema({name: dict(source.columns) for name, source in sources.items()}, dialect=ViewSpark)
     try:
         qualified = qualify(tree, schema=schema, dialect=ViewSpark, quote_identifiers=False)
@@ -113,7 +114,29 @@ def qualify_names(tree: exp.Query, sources: Mapping[str, Named]) -> exp.Query:
         raise Refusal(Reason("this query", f"its names could not be resolved: {error}")) from error
     if not isinstance(qualified, exp.Query):
         raise Refusal(Reason("this query", "its names could not be resolved"))
+    for mark in list(qualified.find_all(exp.Parameter)):
+        if mark.name in beside:
+            mark.replace(beside[mark.name])
     return qualified
+
+
+def _hidden(tree: exp.Query) -> dict[str, exp.Column]:
+    """The columns of the right side of a semi or anti join that stand in its condition, each under the name of a mark.
+
+    sqlglot looks for them among everything in FROM, where a join in parentheses has no name, and gives up.
+    """
+    hidden: dict[str, exp.Column] = {}
+    nested = tree.find_all(exp.Subquery)
+    if not any(isinstance(n.this, exp.Table | exp.Subquery) and not n.alias for n in nested):
+        return hidden
+    for join in tree.find_all(exp.Join):
+        on = join.args.get("on")
+        for column in list(on.find_all(exp.Column)) if on is not None and join.is_semi_or_anti_join else ():
+            if column.table and not column.db and column.table.lower() == join.alias_or_name.lower():
+                name = f"{_PLACEHOLDER}hidden_{len(hidden)}"
+                hidden[name] = exp.column(column.name.lower(), table=column.table.lower())
+                column.replace(exp.Parameter(this=exp.Var(this=name)))
+    return hidden
 
 
 def _using_first(tree: exp.Query, sources: Mapping[str, Named]) -> None:
