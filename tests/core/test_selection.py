@@ -15,6 +15,7 @@ from viewkeeper.selection.choice import Budget
 from viewkeeper.selection.choose import choose
 from viewkeeper.selection.costs import Costs, benefit, query_cost, tau, update_cost, upkeep
 from viewkeeper.selection.graph import Arc, Layout, View, ViewGraph
+from viewkeeper.selection.greedy import Candidate, Stages, small_sets
 from viewkeeper.selection.methods import (
     AOGreedy,
     AStar,
@@ -297,6 +298,47 @@ def test_ceilings_are_never_exceeded(seed: int) -> None:
     for _ in range(5):
         some = rng.sample(left, rng.randint(0, len(left)))
         assert -costs.move(some).query <= ceilings.shared[some].sum() + close
+
+
+@seeds(12)
+def test_what_is_remembered_of_earlier_stages_changes_nothing(seed: int) -> None:
+    """Greedy, r-greedy and inner-level greedy take the same as if every stage started anew."""
+    rng = Random(seed)
+    graph = random_and_or_graph(rng, rng.randint(8, 16), updates=rng.random() < 0.5, layouts=True)
+    numbered, budget = graph.numbered, random_budget(rng, graph)
+    grown = [Candidate((i, *numbered.layouts[i]), grown=True) for i in numbered.candidates if numbered.layout_of[i] < 0]
+    layouts = [Candidate((i,)) for i in numbered.candidates if numbered.layout_of[i] >= 0]
+    for sets in (small_sets(numbered, 1), small_sets(numbered, 3), [*grown, *layouts]):
+        stages = Stages(graph, budget, sets)
+        stages.run()
+        kept: set[int] = set()
+        for step in stages.trace:
+            anew = Stages(graph, budget, sets, kept)
+            best = anew.best()
+            assert best is not None
+            anew.take(best)
+            assert set(step.added) == set(anew.trace[-1].added)
+            kept = anew.costs.kept
+        assert kept == stages.costs.kept
+
+
+@seeds(20)
+def test_what_an_evaluated_candidate_saves_is_bounded_after_others_are_taken(seed: int) -> None:
+    rng = Random(seed)
+    graph = random_and_or_graph(rng, 30, updates=rng.random() < 0.3)
+    stages = Stages(graph, Budget(), small_sets(graph.numbered, 1))
+    sets = range(len(stages.candidates))
+    for c in sets:
+        stages._try(c)
+    for c in rng.sample(sets, 8):
+        stages._try(c)
+        stages.take(c)
+        for other in sets:
+            if stages.is_open[other]:
+                saved = -stages.costs.move(stages.candidates[other].nodes).query
+                assert saved <= stages.trials.bound(other)
+                # What nothing near has touched is still what it was.
+                assert not stages.trials.is_current[other] or saved == -stages.trials.moves[other].query
 
 
 def test_what_gains_by_a_partner_being_kept_is_looked_at_again() -> None:

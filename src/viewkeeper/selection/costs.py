@@ -8,7 +8,7 @@ NP-hard and its Observation 3 does not hold (docs/algorithms/index.md).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 
@@ -16,6 +16,22 @@ from viewkeeper.errors import GraphError
 from viewkeeper.selection.graph import Numbered, ViewGraph
 
 Arcs = Sequence[Sequence[tuple[float, tuple[int, ...]]]]
+
+
+Use = tuple[int, float, tuple[int, ...]]
+
+
+@dataclass(frozen=True)
+class Fall:
+    """What a move that was taken has made cheaper.
+
+    nodes   those whose costs have fallen, and those that came
+    meets   by node, the arcs that use it together with one of them, each with how far the node must fall for the arc
+            to become the cheapest, from the least up
+    """
+
+    nodes: frozenset[int]
+    meets: dict[int, list[tuple[float, Use]]]
 
 
 class Side:
@@ -29,7 +45,7 @@ class Side:
         self.graph = graph
         self.arcs = arcs
         self.price = price
-        self.uses: list[list[tuple[int, float, tuple[int, ...]]]] = [[] for _ in range(len(graph))]
+        self.uses: list[list[Use]] = [[] for _ in range(len(graph))]
         for x, ways in enumerate(arcs):
             for cost, inputs in ways:
                 for i in dict.fromkeys(inputs):
@@ -96,30 +112,28 @@ class Side:
                     changed[x] = (cost, min(cost, changed[x][1]))
         return changed
 
-    def catch_up(
-        self, found: dict[int, tuple[float, float]], there: dict[int, bool], kept: set[int], moved: frozenset[int]
-    ) -> dict[int, tuple[float, float]]:
-        """What `fall` found before, after costs have moved: `moved` are the nodes where they have, and their users.
+    def deeper(self, found: dict[int, tuple[float, float]], falls: Sequence[Fall]) -> dict[int, float]:
+        """By how much nodes become cheaper than `found` says where falls meet it; not what follows above them."""
+        used = self.used
+        deeper: dict[int, float] = {}
+        for x, own, inputs in self._met(found, falls):
+            cost = own
+            for j in inputs:
+                cost += min(found[j][1], used[j]) if j in found else used[j]
+            by = (min(found[x][1], used[x]) if x in found else used[x]) - cost
+            if by > deeper.get(x, 0.0):
+                deeper[x] = by
+        return deeper
 
-        Away from what was found the move makes no difference, before and after, so little of this is looked at.
-        """
-        changed = dict(found)
-        near = set(found).union(there, *(self.graph.users[i] for i in found))
-        waiting = sorted(near & moved)
-        seen = set(waiting)
-        while waiting:
-            i = heappop(waiting)
-            plain = (self.computed[i], self.used[i])
-            before = changed.pop(i, plain)
-            now = self.evaluate(i, there.get(i, i in kept), changed)
-            if now != plain:
-                changed[i] = now
-            if now != before:
-                for j in self.graph.users[i]:
-                    if j not in seen:
-                        seen.add(j)
-                        heappush(waiting, j)
-        return changed
+    def _met(self, changed: dict[int, tuple[float, float]], falls: Sequence[Fall]) -> Iterator[Use]:
+        """The arcs that could become the cheapest because what has fallen meets what `changed` makes cheaper."""
+        for fall in falls:
+            for i in changed.keys() & fall.meets.keys():
+                far = self.used[i] - changed[i][1]
+                for need, use in fall.meets[i]:
+                    if far <= need:
+                        break
+                    yield use
 
     def take(self, changed: dict[int, tuple[float, float]]) -> dict[int, tuple[float, float]]:
         """Makes the changes; what they replaced comes back, for taking them back."""
@@ -177,29 +191,11 @@ class Costs:
         def side(costs: Side) -> dict[int, tuple[float, float]]:
             return costs.spread(there, self.kept) if come is None else costs.fall(come, self.kept)
 
-        return self._moved(toggled, side)
-
-    def again(self, move: Move, moved: frozenset[int]) -> Move:
-        """The same move, asked again after others were taken that moved the costs of some of these nodes' inputs."""
-        there = {i: now and self._stands(i, move.there) for i, now in move.there.items()}
-        return self._moved(
-            move.there,
-            lambda side: side.catch_up(
-                move.query_side if side is self.queries else move.upkeep_side, there, self.kept, moved
-            ),
-        )
-
-    def _moved(self, toggled: dict[int, bool], find: Callable[[Side], dict[int, tuple[float, float]]]) -> Move:
-        graph = self.graph
-        changed = find(self.queries)
+        changed, carried = side(self.queries), side(self.upkeeps) if graph.has_updates else {}
         used = self.queries.used
         # Exactly rounded: the order in which the changes were found must not decide between equals.
         query = math.fsum(graph.queries[i] * (now[1] - used[i]) for i, now in changed.items() if graph.queries[i])
-        carried: dict[int, tuple[float, float]] = {}
-        upkeep = 0.0
-        if graph.has_updates:
-            carried = find(self.upkeeps)
-            upkeep = self._upkeep_change(toggled, carried)
+        upkeep = self._upkeep_change(toggled, carried) if graph.has_updates else 0.0
         size = sum(graph.size[i] if now else -graph.size[i] for i, now in toggled.items())
         return Move(toggled, query, upkeep, size, changed, carried)
 

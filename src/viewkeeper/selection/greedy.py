@@ -20,6 +20,7 @@ from viewkeeper.selection.choice import SLACK, Budget, Choice, Step, finish, nam
 from viewkeeper.selection.costs import Costs, Move
 from viewkeeper.selection.graph import Numbered, ViewGraph
 from viewkeeper.selection.reach import Floats
+from viewkeeper.selection.trials import Trials
 
 Bools = NDArray[np.bool_]
 _NOTHING = 1e-9  # of τ(∅): what saves less is noise
@@ -123,13 +124,9 @@ class Stages:
             for i in candidate.nodes:
                 self.of_node[i].append(c)
         self.is_open = np.array([self._is_open(c) for c in range(len(self.candidates))], dtype=bool)
-        # Evaluated candidates: what each would do, and its density, -inf for those there is no room for.
-        self.tried: dict[int, Move] = {}
-        self.known = np.full(len(self.candidates), math.nan)
-        self.watched_by: dict[int, set[int]] = {}
-        # What was found before things near it changed, and how many changes there had been then.
-        self.outdated: dict[int, tuple[Move, int]] = {}
-        self.changes: list[frozenset[int]] = []
+        self.trials = Trials(self.costs, self.ceilings, len(self.candidates))
+        # The density of evaluated candidates, -inf for those that are not worth it.
+        self.known = np.full(len(self.candidates), -math.inf)
         self.trace: list[Step] = []
 
     def run(self) -> None:
@@ -144,34 +141,29 @@ class Stages:
 
     def best(self) -> int | None:
         """The densest candidate that may be taken; ties go to the first. None if nothing is worth taking."""
-        top = np.where(np.isnan(self.known), self._ceilings(), self.known)
+        top = np.where(self.trials.is_current, self.known, self._ceilings())
         top[~self.is_open] = -math.inf
         while len(top):
             c = int(np.argmax(top))
             if top[c] <= 0:
                 return None
-            if c not in self.tried:
-                top[c] = self._try(c)
-            elif self._has_room(self.tried[c].size, self.tried[c].upkeep):
+            if not self.trials.is_current[c]:
+                top[c] = self._bound(c) if self._can_be_bounded(c) else self._try(c)
+            elif self._has_room(self.trials.moves[c].size, self.trials.moves[c].upkeep):
                 return c
             else:
                 top[c] = -math.inf
         return None
 
     def take(self, c: int) -> None:
-        move = self.tried[c]
+        move = self.trials.moves[c]
         self.trace.append(self._step(move, float(self.known[c])))
         self.costs.take(move)
         self.ceilings.take(move)
+        self.trials.take(move)
         for i in move.there:
             for other in (*self.of_node[i], *(o for layout in self.numbered.layouts[i] for o in self.of_node[layout])):
                 self.is_open[other] = self._is_open(other)
-        changed = frozenset((*move.query_side, *move.upkeep_side, *move.there))
-        for other in self._near(changed):
-            if other in self.tried:
-                self.outdated[other] = (self.tried.pop(other), len(self.changes))
-                self.known[other] = math.nan
-        self.changes.append(changed.union(*(self.numbered.users[i] for i in changed)))
 
     def _is_open(self, c: int) -> bool:
         """Whether nothing of a candidate is kept and its layouts have their view."""
@@ -180,16 +172,11 @@ class Stages:
         stands = view < 0 or self.numbered.is_base[view] or view in self.costs.kept
         return stands and self.costs.kept.isdisjoint(nodes)
 
-    def _near(self, changed: Iterable[int]) -> set[int]:
-        """The candidates whose evaluation these changes may have made untrue."""
-        numbered = self.numbered
-        near = {i for y in changed for x in (y, *numbered.users[y]) for i in (x, *numbered.inputs[x])}
-        return {c for i in near for c in self.watched_by.pop(i, ())}
-
     def _ceilings(self) -> Floats:
         """What the density of each candidate is at most; -inf for what is not worth it or has no room."""
         ceilings, sets = self.ceilings, self.sets
         saving = sets.total(ceilings.savings, ceilings.shared)
+        saving = np.where(self.trials.is_bounded, np.minimum(saving, self.trials.savings), saving)
         upkeep = sets.total(ceilings.upkeeps, ceilings.upkeeps)
         density = np.where(sets.grown, self._grown_ceilings(), self._densities(saving, sets.size, upkeep))
         least = np.where(sets.grown, -math.inf, upkeep)
@@ -225,27 +212,21 @@ class Stages:
         share = self.budget.share(size, upkeep)
         return worth / share if share > _FREE else math.inf
 
+    def _can_be_bounded(self, c: int) -> bool:
+        """Whether an evaluation is known that later falls have met; of a grown set another part may be the best now."""
+        return c in self.trials.moves and not self.trials.is_bounded[c] and not self.candidates[c].grown
+
+    def _bound(self, c: int) -> float:
+        upkeep = float(self.ceilings.upkeeps[list(self.candidates[c].nodes)].sum())
+        return self._density(self.trials.bound(c), float(self.sets.size[c]), upkeep)
+
     def _try(self, c: int) -> float:
         candidate = self.candidates[c]
-        move = self._grow(candidate.nodes) if candidate.grown else self._move(c)
-        self.tried[c] = move
-        for i in (*move.query_side, *move.upkeep_side):
-            self.watched_by.setdefault(i, set()).add(c)
+        widest = self.costs.move(candidate.nodes)
+        move = self._grow(candidate.nodes) if candidate.grown else widest
+        self.trials.keep(c, move, widest)
         self.known[c] = self._density(-move.query, move.size, move.upkeep)
         return float(self.known[c])
-
-    def _move(self, c: int) -> Move:
-        """What a candidate would do; where few things changed since that was found last, only they are looked at."""
-        found = self.outdated.pop(c, None)
-        if found is None:
-            return self.costs.move(self.candidates[c].nodes)
-        move, since = found
-        moved: frozenset[int] = frozenset()
-        for more in self.changes[since:]:
-            moved |= more
-            if len(moved) > 4 * (len(move.query_side) + len(move.upkeep_side)):
-                return self.costs.move(self.candidates[c].nodes)
-        return self.costs.again(move, moved)
 
     def _rooms(self, size: Floats, upkeep: Floats) -> Bools:
         """`_has_room` of many."""
