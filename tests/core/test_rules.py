@@ -87,6 +87,13 @@ def test_what_no_match_depends_on_follows_no_rule() -> None:
     assert "_left" not in named | called
 
 
+def test_what_only_changes_beside_a_match_is_no_change() -> None:
+    """Whether an order is among those of a left join is not told by the join's right side."""
+    padded = Join(ORDERS, LINES, "left", ON_ORDER)
+    matched = Join(scan("orders", "own"), padded, "semi", equal("own_id", "o_id"))
+    assert [applied.rule for applied in applied_rules(KeptBag(matched), {"lines": "any"})] == [rules.UNCHANGED]
+
+
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
 def test_every_rule_has_its_equation(rule: Rule) -> None:
     assert all(rule.equations) and (rule.equations or rule in WITHOUT)

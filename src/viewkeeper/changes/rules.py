@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from inspect import getdoc
 from typing import assert_never
 
+from viewkeeper.algebra.clock import CLOCK, reads_clock
 from viewkeeper.algebra.matching import looked_at
 from viewkeeper.algebra.orders import only_looks_back
 from viewkeeper.algebra.relations import (
@@ -33,7 +34,7 @@ from viewkeeper.algebra.relations import (
 from viewkeeper.changes import propagate, refresh
 from viewkeeper.changes.stored import Kept, KeptBag, KeptGroups, KeptTop
 from viewkeeper.changes.touched import parts
-from viewkeeper.changes.weights import Changed, is_changed
+from viewkeeper.changes.weights import Changed
 from viewkeeper.errors import InternalError
 
 
@@ -98,7 +99,7 @@ def applied_rules(kept: Kept, changed: Changed) -> Iterator[Applied]:
 
 
 def _of_groups(kept: KeptGroups, changed: Changed) -> Applied:
-    if not is_changed(kept.input, changed):
+    if not _moves(kept.input, changed):
         return Applied(kept.content, 0, UNCHANGED)
     fresh = refresh.fresh_states(kept, changed)
     if fresh:
@@ -111,7 +112,7 @@ def _of_groups(kept: KeptGroups, changed: Changed) -> Applied:
 
 def _below(rel: Relation, changed: Changed, depth: int, keys: tuple[str, ...] = ()) -> Iterator[Applied]:
     """`keys` are the columns that count, where only the keys of its change do."""
-    if not is_changed(rel, changed):
+    if not _moves(rel, changed):
         yield Applied(rel, depth, UNCHANGED, ("nothing below it changed",))
         return
     counted = parts(rel, keys, changed)
@@ -143,6 +144,17 @@ def _followed(rel: Relation) -> tuple[Relation, ...]:
             return left, looked_at(right, condition)
         case _:
             return inputs(rel)
+
+
+def _moves(rel: Relation, changed: Changed) -> bool:
+    """Whether a table below changed that counts, or the clock moved that a condition looks at."""
+    match rel:
+        case Scan(table):
+            return table in changed
+        case Filter(_, predicate) if CLOCK in changed and reads_clock(predicate):
+            return True
+        case _:
+            return any(_moves(below, changed) for below in _followed(rel))
 
 
 def _rule(rel: Relation, changed: Changed) -> tuple[Rule, tuple[str, ...]]:
