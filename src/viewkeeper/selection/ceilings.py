@@ -8,7 +8,7 @@ from copy import copy
 import numpy as np
 
 from viewkeeper.selection.choice import Budget
-from viewkeeper.selection.costs import Costs, Fall, Move
+from viewkeeper.selection.costs import Costs, Move
 from viewkeeper.selection.falls import Falls
 from viewkeeper.selection.graph import ViewGraph
 from viewkeeper.selection.reach import Floats, fill, weights
@@ -58,13 +58,6 @@ class Ceilings:
         for i in move.there:
             self._help(i)
         self.look()
-
-    def fall(self, move: Move) -> tuple[Fall, Fall]:
-        """What a move that was taken has made cheaper, to query and to maintain."""
-        query = self.queries.fall(frozenset((*move.query_side, *move.there)))
-        if not self.graph.has_updates:
-            return query, Fall(frozenset(), {})
-        return query, self.carried.fall(frozenset((*move.upkeep_side, *move.there)))
 
     def look(self) -> None:
         """Finds all ceilings anew, for what things cost now."""

@@ -8,7 +8,7 @@ NP-hard and its Observation 3 does not hold (docs/algorithms/index.md).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 
@@ -19,19 +19,6 @@ Arcs = Sequence[Sequence[tuple[float, tuple[int, ...]]]]
 
 
 Use = tuple[int, float, tuple[int, ...]]
-
-
-@dataclass(frozen=True)
-class Fall:
-    """What a move that was taken has made cheaper.
-
-    nodes   those whose costs have fallen, and those that came
-    meets   by node, the arcs that use it together with one of them, each with how far the node must fall for the arc
-            to become the cheapest, from the least up
-    """
-
-    nodes: frozenset[int]
-    meets: dict[int, list[tuple[float, Use]]]
 
 
 class Side:
@@ -112,28 +99,13 @@ class Side:
                     changed[x] = (cost, min(cost, changed[x][1]))
         return changed
 
-    def deeper(self, found: dict[int, tuple[float, float]], falls: Sequence[Fall]) -> dict[int, float]:
-        """By how much nodes become cheaper than `found` says where falls meet it; not what follows above them."""
-        used = self.used
-        deeper: dict[int, float] = {}
-        for x, own, inputs in self._met(found, falls):
-            cost = own
-            for j in inputs:
-                cost += min(found[j][1], used[j]) if j in found else used[j]
-            by = (min(found[x][1], used[x]) if x in found else used[x]) - cost
-            if by > deeper.get(x, 0.0):
-                deeper[x] = by
-        return deeper
-
-    def _met(self, changed: dict[int, tuple[float, float]], falls: Sequence[Fall]) -> Iterator[Use]:
-        """The arcs that could become the cheapest because what has fallen meets what `changed` makes cheaper."""
-        for fall in falls:
-            for i in changed.keys() & fall.meets.keys():
-                far = self.used[i] - changed[i][1]
-                for need, use in fall.meets[i]:
-                    if far <= need:
-                        break
-                    yield use
+    def near(self, fallen: Iterable[int]) -> set[int]:
+        """What was found by `fall` is no longer so, after these have become cheaper, if it is about one of those."""
+        near = set(fallen)
+        for i in tuple(near):
+            for _, _, inputs in self.uses[i]:
+                near.update(inputs)
+        return near
 
     def take(self, changed: dict[int, tuple[float, float]]) -> dict[int, tuple[float, float]]:
         """Makes the changes; what they replaced comes back, for taking them back."""

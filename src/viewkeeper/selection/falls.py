@@ -18,12 +18,11 @@ from itertools import groupby, pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from viewkeeper.selection.costs import Fall, Side, Use
+from viewkeeper.selection.costs import Side
 from viewkeeper.selection.graph import Numbered
 from viewkeeper.selection.reach import Floats
 
 Places = NDArray[np.intp]
-_ROUNDING = 1 + 1e-9
 
 
 class Falls:
@@ -39,7 +38,6 @@ class Falls:
         arcs = [(x, cost, inputs) for x, ways in enumerate(side.arcs) for cost, inputs in ways]
         entries = [(height[j], j, x, a, inputs.count(j)) for a, (x, _, inputs) in enumerate(arcs) for j in set(inputs)]
         entries.sort()
-        self.arcs = arcs
         self.own = np.array([cost for _, cost, _ in arcs])
         self.user = np.array([x for x, _, _ in arcs], dtype=np.intp)
         self.input = np.array([e[1] for e in entries], dtype=np.intp)
@@ -50,8 +48,6 @@ class Falls:
         self.is_sole = np.array(
             [not any(below[k] >> j & 1 for k in arcs[a][2] if k != j) for _, j, _, a, _ in entries], dtype=bool
         )
-        self.inputs = np.array([len(inputs) for _, _, inputs in arcs])
-        self.is_shared = np.array([len(set(inputs)) > 1 for _, _, inputs in arcs], dtype=bool)
         self.pairs = _starts([e[1:3] for e in entries])
         self.pair_input = self.input[self.pairs]
         self.pair_user = self.user[self.arc[self.pairs]]
@@ -66,7 +62,6 @@ class Falls:
         # What cannot be had at all costs as much as nobody would pay, so that all numbers are finite.
         self.dear = max((cost for cost in highest if cost < np.inf), default=0.0)
         self.lowest[np.isinf(self.lowest)] = self.dear
-        self.least = self.own + _sums(self.arc, self.often * self.lowest[self.input], len(self.own))
 
     def of(self, side: Side) -> Falls:
         """The same arcs, for other costs."""
@@ -84,7 +79,7 @@ class Falls:
         self.per_use, self.per_computation = per_use, per_computation
         self.used = np.minimum(self.side.used, self.dear)
         inputs = self.often * self.used[self.input]
-        self.cost = cost = self.own + _sums(self.arc, inputs, len(self.own))
+        cost = self.own + _sums(self.arc, inputs, len(self.own))
         depth = _sums(self.arc, self.often * (self.used - self.lowest)[self.input], len(self.own))
         self.slack = np.maximum(cost - self.used[self.user], 0.0)
         self.depth = depth
@@ -99,24 +94,6 @@ class Falls:
             gained = beside[pairs] + along[pairs] * rate[self.pair_user[pairs]]
             rate[nodes] = np.minimum(per_use[nodes] + np.add.reduceat(gained, starts), most[nodes])
         self.rate: Floats = rate
-
-    def fall(self, nodes: frozenset[int]) -> Fall:
-        """These have become cheaper: the arcs that use them together with others, and what each of those must fall."""
-        fell = np.zeros(len(self.lowest), dtype=bool)
-        fell[list(nodes)] = True
-        arcs = np.unique(self.arc[fell[self.input]])
-        arcs = arcs[self.is_shared[arcs]]
-        computed = np.array([self.side.computed[x] for x in self.user[arcs].tolist()])
-        could = self.least[arcs] <= computed * _ROUNDING
-        # An arc becomes the cheapest only if some input falls by its part of what the arc costs too much.
-        needs = (self.cost[arcs] / _ROUNDING - computed) / self.inputs[arcs]
-        meets: dict[int, list[tuple[float, Use]]] = {}
-        for place in np.argsort(needs, kind="stable").tolist():
-            if could[place]:
-                use, need = self.arcs[arcs[place]], float(needs[place])
-                for j in dict.fromkeys(use[2]):
-                    meets.setdefault(j, []).append((need, use))
-        return Fall(nodes, meets)
 
     def _pass_on(self, slack: Floats) -> Floats:
         """K: which share of a fall a pair passes on at most."""

@@ -124,7 +124,7 @@ class Stages:
             for i in candidate.nodes:
                 self.of_node[i].append(c)
         self.is_open = np.array([self._is_open(c) for c in range(len(self.candidates))], dtype=bool)
-        self.trials = Trials(self.costs, self.ceilings, len(self.candidates))
+        self.trials = Trials(self.costs, len(self.candidates), is_or=graph.kind == "or")
         # The density of evaluated candidates, -inf for those that are not worth it.
         self.known = np.full(len(self.candidates), -math.inf)
         self.trace: list[Step] = []
@@ -148,7 +148,7 @@ class Stages:
             if top[c] <= 0:
                 return None
             if not self.trials.is_current[c]:
-                top[c] = self._bound(c) if self._can_be_bounded(c) else self._try(c)
+                top[c] = self._try(c)
             elif self._has_room(self.trials.moves[c].size, self.trials.moves[c].upkeep):
                 return c
             else:
@@ -175,8 +175,7 @@ class Stages:
     def _ceilings(self) -> Floats:
         """What the density of each candidate is at most; -inf for what is not worth it or has no room."""
         ceilings, sets = self.ceilings, self.sets
-        saving = sets.total(ceilings.savings, ceilings.shared)
-        saving = np.where(self.trials.is_bounded, np.minimum(saving, self.trials.savings), saving)
+        saving = np.minimum(sets.total(ceilings.savings, ceilings.shared), self.trials.savings)
         upkeep = sets.total(ceilings.upkeeps, ceilings.upkeeps)
         density = np.where(sets.grown, self._grown_ceilings(), self._densities(saving, sets.size, upkeep))
         least = np.where(sets.grown, -math.inf, upkeep)
@@ -211,14 +210,6 @@ class Stages:
             return -math.inf
         share = self.budget.share(size, upkeep)
         return worth / share if share > _FREE else math.inf
-
-    def _can_be_bounded(self, c: int) -> bool:
-        """Whether an evaluation is known that later falls have met; of a grown set another part may be the best now."""
-        return c in self.trials.moves and not self.trials.is_bounded[c] and not self.candidates[c].grown
-
-    def _bound(self, c: int) -> float:
-        upkeep = float(self.ceilings.upkeeps[list(self.candidates[c].nodes)].sum())
-        return self._density(self.trials.bound(c), float(self.sets.size[c]), upkeep)
 
     def _try(self, c: int) -> float:
         candidate = self.candidates[c]

@@ -7,8 +7,10 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from viewkeeper.selection.ceilings import Ceilings
-from viewkeeper.selection.costs import Costs, Fall, Move
+from viewkeeper.selection.columns import Columns
+from viewkeeper.selection.costs import Costs, Move
+
+_DRIFT = 1e-12  # of τ(∅): rounding of sums that follow many small changes
 
 
 class Trials:
@@ -16,55 +18,48 @@ class Trials:
 
     moves        what each would do
     is_current   whether that is still so
-    savings      per candidate, what queries save by it at most
-    is_bounded   whether that is known; where falls have met since, `bound` finds it
-    seen         how many falls that takes into account
+    savings      per candidate, what queries save by it at most; inf where nothing is known
     """
 
-    def __init__(self, costs: Costs, ceilings: Ceilings, count: int) -> None:
+    def __init__(self, costs: Costs, count: int, *, is_or: bool) -> None:
         self.costs = costs
-        self.ceilings = ceilings
         self.moves: dict[int, Move] = {}
         self.is_current = np.zeros(count, dtype=bool)
         self.savings = np.full(count, math.inf)
-        self.is_bounded = np.zeros(count, dtype=bool)
-        self.weight: list[float] = ceilings.weight.tolist()
-        self.falls: list[tuple[Fall, Fall]] = []
-        self.seen: dict[int, int] = {}
         self.watched_by: dict[int, set[int]] = {}
+        # In an OR graph nothing saves more because of others that were taken.
+        self.columns = None if is_or else Columns(costs.graph, costs.queries)
+        self.drift = _DRIFT * costs.query
 
     def keep(self, c: int, move: Move, widest: Move) -> None:
         """Candidate c was evaluated; `widest` is the move of all its nodes, on which the outcome depends."""
         for i in (*widest.there, *widest.query_side, *widest.upkeep_side):
             self.watched_by.setdefault(i, set()).add(c)
+        if self.columns and math.isinf(self.savings[c]):
+            if self.columns.is_full:
+                self._forget(self.columns)
+            self.columns.add(c, widest.query_side, self.costs.query + widest.query)
         self.moves[c] = move
         self.is_current[c] = True
-        self.savings[c] = -move.query
-        self.seen[c] = len(self.falls)
-        self.is_bounded[c] = True
+        self.savings[c] = self.drift - widest.query
 
-    def bound(self, c: int) -> float:
-        """What queries save by an evaluated candidate at most: no more than before, but for where falls have met.
-
-        A node that falls further by 1 is worth its weight at most, with all that lies above it, then and later.
-        """
-        falls = [fall for fall, _ in self.falls[self.seen[c] :]]
-        deeper = self.costs.queries.deeper(self.moves[c].query_side, falls)
-        more = sum(by * self.weight[i] for i, by in deeper.items())
-        self.savings[c] = (self.savings[c] + more) * (1 + 1e-12)
-        self.seen[c] = len(self.falls)
-        self.is_bounded[c] = True
-        return float(self.savings[c])
+    def _forget(self, columns: Columns) -> None:
+        """Forgets the half that saves least; much of it is taken or in the place of something taken."""
+        saved = self.savings[columns.candidates]
+        least = np.argsort(saved, kind="stable")[: len(saved) // 2]
+        self.savings[[columns.candidates[k] for k in least.tolist()]] = math.inf
+        columns.drop(least)
 
     def take(self, move: Move) -> None:
-        """Follows a move that `costs` and `ceilings` have taken."""
-        falls = self.ceilings.fall(move)
-        self.falls.append(falls)
-        touched = self._watching(falls[0].nodes | falls[1].nodes)
-        # Less is left to save of what has fallen; more can be saved only where falls meet.
-        risen = self._watching(falls[0].meets)
-        self.is_bounded[list(risen)] = False
-        self.is_current[list(touched | risen | self._watching(falls[1].meets))] = False
+        """Follows a move that `costs` has taken."""
+        touched = self._watching(self.costs.queries.near((*move.query_side, *move.there)))
+        if self.costs.graph.has_updates:
+            touched |= self._watching(self.costs.upkeeps.near((*move.upkeep_side, *move.there)))
+        self.is_current[list(touched)] = False
+        if self.columns:
+            self.columns.take(move.query_side)
+            left = self.costs.query - self.columns.total[: len(self.columns.candidates)]
+            self.savings[self.columns.candidates] = left + self.drift
 
     def _watching(self, nodes: Iterable[int]) -> set[int]:
-        return set[int]().union(*(self.watched_by[i] for i in nodes if i in self.watched_by))
+        return set[int]().union(*(self.watched_by.pop(i) for i in nodes if i in self.watched_by))
