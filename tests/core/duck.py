@@ -8,7 +8,7 @@ from decimal import Decimal
 
 import duckdb
 
-from viewkeeper.algebra.relations import WEIGHT, ScanColumn, State
+from viewkeeper.algebra.relations import WEIGHT, Join, ScanColumn, Side, State, names
 from viewkeeper.sql.render import quote
 from viewkeeper.testing.bags import Bag, Tables, TableStates
 from viewkeeper.testing.histories import SCHEMAS
@@ -25,6 +25,10 @@ class DuckTables:
 
     def changes(self, table: str, columns: tuple[ScanColumn, ...]) -> str:
         return f"SELECT {''.join(quote(c.source) + ', ' for c in columns)}{WEIGHT} FROM {table}_changes"
+
+    def sent(self, join: Join) -> Side | None:
+        """Any side that may be sent: to DuckDB the hint is a comment, but what is sent must have a name."""
+        return None if join.kind == "full" else "left" if join.kind == "inner" and len(names(join)) % 2 else "right"
 
 
 def make_tables(connection: Connection) -> None:

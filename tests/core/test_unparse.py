@@ -182,7 +182,7 @@ def test_leaves() -> None:
     assert "FROM r_old AS `r`" in text
     assert "(SELECT `Order`, __vk_weight FROM t_changes) AS `t_changes`" in text
     assert text.startswith(
-        "SELECT `r`.`a`, `r`.`b`, `t_changes`.`Order` AS `o`, `t_changes`.__vk_weight AS `__vk_weight`"
+        "SELECT /*+ BROADCAST(`t_changes`) */ `r`.`a`, `r`.`b`, `t_changes`.`Order` AS `o`, `t_changes`.__vk_weight AS `__vk_weight`"
     )
 
 

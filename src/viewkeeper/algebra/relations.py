@@ -20,6 +20,7 @@ WEIGHT = "__vk_weight"
 
 State = OneOf["old", "new"]
 JoinKind = OneOf["inner", "left", "full", "semi", "anti"]
+Side = OneOf["left", "right"]  # of a join
 
 
 @dataclass(frozen=True, eq=False)

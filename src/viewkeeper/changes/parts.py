@@ -46,7 +46,7 @@ def by_parts(change: Relation, compute: Callable[[Relation], Computed], sizes: S
             small.add(found.name)
             columns = tuple(ScanColumn(f.name, f.name, f.type) for f in part.schema)
             put[part] = Scan(found.name, columns) if found.rows else empty(part.schema)
-        change = _with(change, part, put[part])
+        change = replaced(change, part, put[part])
         if is_empty(put[part]):
             change = prune(drop_empty(change))
     return change
@@ -94,7 +94,7 @@ def _written_out(change: Relation) -> tuple[dict[Relation, int], Counter[Relatio
     return sizes, counted
 
 
-def _with(change: Relation, part: Relation, put: Relation) -> Relation:
+def replaced(change: Relation, part: Relation, put: Relation) -> Relation:
     """The change with something else in the place of a part."""
     known: dict[Relation, Relation] = {part: put}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
@@ -10,13 +9,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import assert_never
 
-from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as f
 
 from viewkeeper.algebra.relations import WEIGHT, Relation, names
 from viewkeeper.changes.meeting import only_meeting
+from viewkeeper.changes.order import fewest_first
 from viewkeeper.changes.own import OWN
 from viewkeeper.changes.parts import by_parts
 from viewkeeper.changes.refresh import (
@@ -30,10 +28,11 @@ from viewkeeper.changes.refresh import (
     tables_read,
 )
 from viewkeeper.changes.stored import WHOLE
-from viewkeeper.errors import ConflictError, NotIncrementalError, SourceError, StorageError, ViewkeeperError
+from viewkeeper.errors import ConflictError, NotIncrementalError, ViewkeeperError
 from viewkeeper.planner.cost import Cost
 from viewkeeper.planner.plan import Install, Maintain, Nothing, Outcome, Recompute, Refuse, Step, Strategy
 from viewkeeper.runtime import install
+from viewkeeper.runtime.failures import NotThisTimeError, translated
 from viewkeeper.runtime.first import read_first
 from viewkeeper.runtime.forms import content_query, form_of
 from viewkeeper.runtime.guard import only_installer
@@ -41,12 +40,12 @@ from viewkeeper.runtime.install import Merge, Rows
 from viewkeeper.runtime.look import Look
 from viewkeeper.runtime.measured import cost_parts
 from viewkeeper.runtime.reads import ReadOnce
-from viewkeeper.runtime.spark import SMALL_STEP, private_session
-from viewkeeper.runtime.write import write_rows
+from viewkeeper.runtime.spark import SMALL_STEP, known_step, private_session, settle
+from viewkeeper.runtime.write import discard, write_rows
 from viewkeeper.settings import Settings
-from viewkeeper.sql.render import string_literal
+from viewkeeper.sql.render import quote, string_literal
 from viewkeeper.sql.unparse import unparse
-from viewkeeper.store.commits import NewFiles, commit_files
+from viewkeeper.store.commits import Mode, NewFiles, commit_files
 from viewkeeper.store.files import DataFiles
 from viewkeeper.store.log import Commit
 from viewkeeper.store.names import canonical
@@ -57,41 +56,16 @@ _USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 _TXN_APP = "spark.databricks.delta.write.txnAppId"
 _TXN_VERSION = "spark.databricks.delta.write.txnVersion"
 
-# What Spark says when files or versions that a change needs are gone.
-_GONE = (
-    "FILE_NOT_EXIST",
-    "FileNotFoundException",
-    "PATH_NOT_FOUND",
-    "DELTA_FILE_NOT_FOUND",
-    "DELTA_VERSION_NOT_FOUND",
-    "DELTA_MISSING_CHANGE_DATA",
-    "DELTA_CHANGE_DATA_FEED_INCOMPATIBLE",
-    "DELTA_CHANGE_DATA_FILE_NOT_FOUND",
-    "VersionNotFoundException",
-)
-_CONFLICT = (
-    "DELTA_CONCURRENT",
-    "DELTA_METADATA_CHANGED",
-    "ConcurrentTransaction",
-    "ConcurrentAppend",
-    "MetadataChanged",
-)
-
-_NOT_WRITABLE = ("Permission denied", "Read-only file system", "Mkdirs failed", "DELTA_CANNOT_CREATE_LOG_PATH")
-
-_CONDITION = re.compile(r"\[[A-Z][A-Z_0-9.]+\] ")  # Spark's name for what is wrong
-_MESSAGES = 20  # of errors behind an error
-
 Tell = Callable[[str], None]
-
-
-class NotThisTimeError(Exception):
-    """The change could not be had or applied after all; nothing was written."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """The maintenance of one view under way: its change as SQL, in a session that has what the SQL reads."""
+    """The maintenance of one view under way: its change as SQL, in a session that has what the SQL reads.
+
+    small      whether all that is left to do is about few rows
+    computed   whether the change is there, and only read by the SQL
+    """
 
     step: Maintain
     look: Look
@@ -100,6 +74,8 @@ class Job:
     change: str
     tell: Tell
     started: int
+    small: bool
+    computed: bool = False
 
     @property
     def table(self) -> str:
@@ -153,19 +129,23 @@ class Executor:
 
     def maintain(self, step: Maintain, look: Look, tell: Tell) -> Outcome:
         started = _now()
-        session = self.session(look.view, SMALL_STEP if step.small else {})
+        session = self.session(look.view, SMALL_STEP)
         tell("computing its change")
-        with _translated(look.view):
+        with translated(look.view):
             questions = (q.against for q in step.maintenance.questions)
             leaves = self.leaves(look, session, step.maintenance.change, *questions)
+            if not leaves.are_few:
+                settle(session, self.spark)
             found = known_better(step.maintenance, look, session, leaves)
             if found.nothing:
                 return self.untouched(look, self.note(look, "incremental", step.reason, step.cost))
             leaves.mention([found.change])
             if OWN in tables_read(found.change):
                 leaves.give(OWN, leaves.version(look.view.backing, look.standing.version))
-            change = by_parts(only_meeting(found.change, leaves.spreads), leaves.compute)
-            job = Job(step, look, session, leaves, unparse(change, leaves), tell, started)
+            change = self.change(found.change, look, leaves)
+            settle(session, self.spark, SMALL_STEP if step.small else known_step(self.spark, leaves.shuffled(change)))
+            change = by_parts(change, leaves.compute)
+            job = Job(step, look, session, leaves, unparse(change, leaves), tell, started, step.small)
             match found.merge:
                 case MergeBag() as merge:
                     return self.maintain_bag(job, merge)
@@ -175,25 +155,48 @@ class Executor:
                 case MergeTop() as merge:
                     return self.maintain_top(job, merge)
 
+    def change(self, change: Relation, look: Look, leaves: ReadOnce) -> Relation:
+        """The same change, by what is known of its rows: which are few, and where those are that they can meet."""
+        sizes = leaves.measure(look.situation.declared, look.situation.rows)
+        return only_meeting(fewest_first(leaves.netted(change), sizes), leaves.spreads)
+
+    def ahead(self, job: Job) -> Job:
+        """The job with its change computed, where what is left to do is so much less that it wants other settings."""
+        rows = job.look.situation.rows
+        if job.small or job.computed or rows > self.settings.small_rows:
+            return job
+        found = self.compute(job, job.change, install.CHANGE_VIEW, f.count(f.lit(1)).alias("rows"))["rows"]
+        few = rows + found <= self.settings.small_rows
+        if few:
+            settle(job.session, self.spark, SMALL_STEP)
+        return replace(job, change=f"SELECT * FROM {install.CHANGE_VIEW}", small=few, computed=True)
+
     def maintain_bag(self, job: Job, merge: MergeBag) -> Outcome:
         weight = f.col(WEIGHT)
         came = f.coalesce(f.sum(f.when(weight > 0, weight)), f.lit(0)).alias("came")
         went = f.coalesce(f.sum(f.when(weight < 0, -weight)), f.lit(0)).alias("went")
         seen = self.compute(job, job.change, install.CHANGE_VIEW, came, went)
         way = job.step.install if seen["went"] else "append"
+        written = seen["came"] + seen["went"] + (job.look.situation.rows if way != "append" else 0)
+        if not job.small and written <= self.settings.small_rows:
+            settle(job.session, self.spark, SMALL_STEP)
+            job = replace(job, small=True)
         return self.installed(job, seen, way, install.install_bag(way, job.table, job.old, merge))
 
     def maintain_groups(self, job: Job, merge: MergeGroups) -> Outcome:
         if job.step.install == "merge":
             return self.merge_groups(job, merge)
+        job = self.ahead(job)
+        content = install.merged_groups(job.old, merge, job.change)
         hit, was, keep = f.col(install.HIT), f.col(install.WAS), f.col(install.KEEP)
-        seen = self.compute(
-            job,
-            install.merged_groups(job.old, merge, job.change),
-            install.CONTENT_VIEW,
-            f.count_if(hit & keep).alias("came"),
-            f.count_if(hit & was).alias("went"),
-        )
+        measures = (f.count_if(hit & keep).alias("came"), f.count_if(hit & was).alias("went"))
+        if job.small:
+            counted = Observation()
+            rows = job.session.sql(content).observe(counted, *measures).where(keep)
+            files = self.written(job.look, rows.select(*(quote(item.name) for item in merge.columns)))
+            if files is not None:
+                return self.installed(job, _numbers(counted), "rewrite", files)
+        seen = self.compute(job, content, install.CONTENT_VIEW, *measures)
         return self.installed(job, seen, "rewrite", install.rewrite_groups(job.table, merge))
 
     def without_doubt(self, job: Job, merge: MergeGroups, doubt: Doubt, columns: tuple[str, ...]) -> Job:
@@ -205,13 +208,14 @@ class Executor:
             job.leaves.mention([doubt.afresh])
             afresh = unparse(doubt.afresh, job.leaves)
             self.compute(job, install.with_afresh(merge, columns, afresh), install.CHANGE_VIEW, rows)
-        return replace(job, change=f"SELECT * FROM {install.CHANGE_VIEW}")
+        return replace(job, change=f"SELECT * FROM {install.CHANGE_VIEW}", computed=True)
 
     def merge_groups(self, job: Job, merge: MergeGroups) -> Outcome:
         seen = self.compute(job, job.change, install.CHANGE_VIEW, f.count(f.lit(1)).alias("touched"))
         note = self.note_of(job)
         if not seen["touched"]:
             return self.untouched(job.look, note)
+        settle(job.session, self.spark)
         job.tell("installing by merge")
         commit = self.install(
             job.session, job.look, replace(note, install="merge"), install.merge_groups(job.table, merge)
@@ -222,6 +226,7 @@ class Executor:
         return Outcome("incremental", job.step.reason, came, went, "merge")
 
     def maintain_top(self, job: Job, merge: MergeTop) -> Outcome:
+        job = self.ahead(job)
         was, kept, none = f.col(install.WAS), f.col(install.KEEP), f.lit(0)
         seen = self.compute(
             job,
@@ -237,14 +242,16 @@ class Executor:
             raise NotThisTimeError(f"of the first rows, {merge.wanted:,} are wanted and only {seen['kept']:,} are left")
         return self.installed(job, seen, "rewrite", install.kept_top(job.table, merge))
 
-    def installed(self, job: Job, seen: Mapping[str, int], way: Install, what: Rows | Merge) -> Outcome:
+    def installed(self, job: Job, seen: Mapping[str, int], way: Install, what: Rows | Merge | NewFiles) -> Outcome:
         """Install what was computed, if any rows came or went."""
         came, went, note = seen["came"], seen["went"], self.note_of(job)
         if not came and not went:
+            if isinstance(what, NewFiles):
+                discard(what)
             return self.untouched(job.look, note)
         job.tell(f"installing by {way}")
         note = replace(note, rows_inserted=came, rows_deleted=went, install=way)
-        self.install(job.session, job.look, note, what, small=job.step.small)
+        self.install(job.session, job.look, note, what, small=job.small)
         return Outcome("incremental", job.step.reason, came, went, way)
 
     def leaves(self, look: Look, session: SparkSession, *read: Relation) -> ReadOnce:
@@ -268,7 +275,7 @@ class Executor:
         counted = Observation()
         frame: DataFrame = job.session.sql(query).observe(counted, *measures)  # type: ignore[arg-type]
         frame.localCheckpoint().createOrReplaceTempView(view)
-        return {name: int(value or 0) for name, value in counted.get.items()}
+        return _numbers(counted)
 
     # All of it
 
@@ -279,7 +286,7 @@ class Executor:
         before = look.situation.rows
         note = self.note(look, "recompute", reason, cost)
         note = replace(note, install="overwrite", rows_deleted=before)
-        with _translated(look.view):
+        with translated(look.view):
             form = form_of(look.view)
             if form is None:
                 query = content_query(look.view, look.leaves, self.registry.find)
@@ -315,24 +322,24 @@ class Executor:
         session: SparkSession,
         look: Look,
         note: RefreshNote,
-        what: Rows | Merge,
+        what: Rows | Merge | NewFiles,
         *,
         small: bool = False,
         may_be_empty: bool = False,
     ) -> Commit:
         """Bring it into the view's table as the refresh's one commit, and see that the commit is there."""
         view = look.view
-        folder, log = self.registry.tables.folder(view.backing), self.registry.log(view)
-        rows = what if small and isinstance(what, Rows) else None
-        files = write_rows(session, rows, self.files(view.backing, note.base), folder) if rows and folder else None
-        with only_installer(folder):
+        log = self.registry.log(view)
+        if small and isinstance(what, Rows):
+            what = self.written(look, session.sql(what.query), what.mode) or what
+        with only_installer(self.registry.tables.folder(view.backing)):
             now = self.registry.current(view)
             if now is None or now.id != view.id:
                 raise ConflictError(
                     f"{view.name} was replaced by another process at the same time; nothing was applied"
                 )
-            if files is not None:
-                commit_files(files, note.base, note.to_json(), (transaction_id(view.id), note.sequence))
+            if isinstance(what, NewFiles):
+                commit_files(what, note.base, note.to_json(), (transaction_id(view.id), note.sequence))
             else:
                 with committing(session, view.id, note):
                     session.sql(what.sql).collect()
@@ -345,12 +352,18 @@ class Executor:
             raise ConflictError(f"{view.name} was refreshed by another process at the same time; nothing was applied")
         return commit
 
+    def written(self, look: Look, rows: DataFrame, mode: Mode = "overwrite") -> NewFiles | None:
+        """The rows in a file for the view's table, which a commit can add; None where only Delta can write it."""
+        folder = self.registry.tables.folder(look.view.backing)
+        files = self.files(look.view.backing, look.standing.version)
+        return write_rows(rows, mode, files, folder) if files is not None and folder is not None else None
+
     def record(self, look: Look, note: RefreshNote) -> None:
         """Move the covered versions on without touching data."""
         view = look.view
         moved = replace(note, moves=True).to_json()
         folder, files = self.registry.tables.folder(view.backing), self.files(view.backing, note.base)
-        with _translated(view), only_installer(folder):
+        with translated(view), only_installer(folder):
             if folder is not None and files is not None and files.writable:
                 commit_files(NewFiles(folder, "append", {}), note.base, moved)
                 return
@@ -394,6 +407,10 @@ def known_better(planned: Maintenance, look: Look, session: SparkSession, leaves
     return maintenance(kept, {**left, **dict(sorted(asked - against))}, declared, planned.own)
 
 
+def _numbers(counted: Observation) -> dict[str, int]:
+    return {name: int(value or 0) for name, value in counted.get.items()}
+
+
 def _now() -> int:
     """Milliseconds since 1970, as commits tell the time."""
     return int(time.time() * 1000)
@@ -414,46 +431,3 @@ def committing(session: SparkSession, view_id: str, note: RefreshNote) -> Iterat
     finally:
         for key in confs:
             session.conf.unset(key)
-
-
-@contextmanager
-def _translated(view: View) -> Iterator[None]:
-    """Spark's and Delta's errors as ours: a conflict, a history that is gone, a warehouse that cannot be written."""
-    try:
-        yield
-    except (PySparkException, Py4JJavaError) as error:
-        raise translate(error, view) from error
-
-
-def translate(error: Exception, view: View, done: str = "refreshed") -> Exception:
-    """Our error for Spark's: what was to be `done` to the view, and why it was not."""
-    text = "\n".join([str(error), *_deeper_messages(error)])
-    if any(word in text for word in _CONFLICT):
-        return ConflictError(f"{view.name} was changed by another process at the same time; nothing was applied")
-    if any(word in text for word in _GONE):
-        gone = "files or versions that the change needs are gone (VACUUM or log cleaning)"
-        return NotThisTimeError(f"its changes cannot be read: {gone}")
-    if "TABLE_OR_VIEW_NOT_FOUND" in text or "DELTA_TABLE_NOT_FOUND" in text:
-        return SourceError(f"a table that {view.name} needs is gone: {_first_line(text)}")
-    if any(word in text for word in _NOT_WRITABLE):
-        return StorageError(f"{view.name} cannot be written: {_first_line(text)}", hint="is the warehouse read-only?")
-    return ViewkeeperError(f"{view.name} was not {done}: {_first_line(text)}")
-
-
-def _deeper_messages(error: Exception) -> list[str]:
-    """What the errors behind Spark's error say: where several tasks fail it only says how many."""
-    messages: list[str] = []
-    waiting = [getattr(error, "_origin", None) or getattr(error, "java_exception", None)]
-    while waiting and len(messages) < _MESSAGES:
-        java = waiting.pop(0)
-        if java is not None:
-            messages.append(str(java.getMessage()))
-            waiting += [java.getCause(), *java.getSuppressed()]
-    return messages
-
-
-def _first_line(text: str) -> str:
-    told = text.split("An error occurred while calling", 1)[-1].partition("\n: ")[2] or text
-    lines = [line.strip() for line in told.splitlines() if line.strip() and not line.startswith("\tat ")]
-    named = (line[at.start() :] for line in lines if (at := _CONDITION.search(line)) and "MULTIPLE_FAIL" not in at[0])
-    return next(named, lines[0] if lines else "Spark gave no message")[:500]

@@ -20,10 +20,25 @@ from pyspark.sql import functions as f
 from pyspark.sql.types import StructType
 
 from viewkeeper.algebra.identity import is_comparable
-from viewkeeper.algebra.relations import WEIGHT, Changes, Join, Relation, Scan, ScanColumn, State
+from viewkeeper.algebra.keys import Declared
+from viewkeeper.algebra.node import walk
+from viewkeeper.algebra.relations import (
+    WEIGHT,
+    Aggregate,
+    Changes,
+    Join,
+    Relation,
+    Scan,
+    ScanColumn,
+    Side,
+    State,
+    Window,
+)
 from viewkeeper.algebra.scalars import Scalar, own_columns
 from viewkeeper.changes.meeting import Spread, Spreads
-from viewkeeper.changes.parts import Computed, mentions
+from viewkeeper.changes.own import OWN
+from viewkeeper.changes.parts import Computed, mentions, replaced
+from viewkeeper.changes.sizes import Sizes
 from viewkeeper.changes.weights import net
 from viewkeeper.runtime import spreads
 from viewkeeper.sql.render import quote, render, string_literal
@@ -41,10 +56,11 @@ FindFiles = Callable[[str, int], DataFiles | None]
 
 @dataclass(frozen=True)
 class FirstRead:
-    """The net change of some columns of a table, under a temporary name: how many rows go, and how many matter."""
+    """The net change of some columns of a table, under a temporary name: its rows, how many go, and how many matter."""
 
     name: str
     columns: frozenset[str]
+    rows: int
     went: int
     matter: int
     spreads: Mapping[str, Spread]
@@ -68,6 +84,7 @@ class ReadOnce:
         self.held: dict[tuple[str, ...], str] = {}  # by what was read, with its columns if not all
         self.first: dict[str, FirstRead] = {}
         self.numbers = count(1)  # changes are read first by several threads: no two names may be the same
+        self.sizes: Sizes | None = None
         self.mention(read)
 
     def mention(self, read: Iterable[Relation]) -> None:
@@ -83,6 +100,37 @@ class ReadOnce:
         self.changed = [n for n in nodes if isinstance(n, Changes)]
         self.states = [n for n in nodes if isinstance(n, Scan)]
 
+    def measure(self, declared: Declared, own: int) -> Sizes:
+        """What is known of sizes once the small changes are read: from now on, joins are told which side is small."""
+        changes = {table: pin.change.rows for table, pin in self.pinned.pins.items()}
+        read = {table: first.rows for table, first in self.first.items()}
+        self.sizes = Sizes({**self.rows, OWN: own}, {**changes, **read}, declared)
+        return self.sizes
+
+    @property
+    def are_few(self) -> bool:
+        """Whether all that is read first is little."""
+        first = filter(self.reads_first, self.pinned.pins)
+        return all(self.pinned.pins[table].change.rows <= FETCHED_ROWS for table in first)
+
+    def shuffled(self, change: Relation) -> float | None:
+        """About how many rows are shuffled at once; None where a join has no side that is small."""
+        if self.sizes is None or any(self.sizes.sent(n) is None for n in walk(change) if isinstance(n, Join)):
+            return None
+        return max((self.sizes.rows(n.input) for n in walk(change) if isinstance(n, Aggregate | Window)), default=0)
+
+    def sent(self, join: Join) -> Side | None:
+        return self.sizes.sent(join) if self.sizes is not None else None
+
+    def netted(self, change: Relation) -> Relation:
+        """The same change; what was read first is net by itself."""
+        for leaf in {n for n in walk(change) if isinstance(n, Changes)}:
+            first = self.first.get(leaf.table)
+            sources = [c.source for c in leaf.columns]
+            if first is not None and first.columns == set(sources) and len(sources) == len(first.columns):
+                change = replaced(change, net(leaf), leaf)
+        return change
+
     def compute(self, part: Relation) -> Computed:
         """The rows of a part of the change, under a temporary name."""
         counted, name = Observation(), f"__vk_part_{next(self.numbers)}"
@@ -90,6 +138,8 @@ class ReadOnce:
         few = counted.get["rows"] <= FETCHED_ROWS
         (self.fetched(rows) if few else rows).createOrReplaceTempView(name)
         self.give(name, name)
+        if self.sizes is not None:
+            self.sizes.tables[name] = counted.get["rows"]
         return Computed(name, counted.get["rows"])
 
     def give(self, table: str, name: str) -> None:
@@ -144,12 +194,18 @@ class ReadOnce:
         went, matter = f.count_if(f.col(WEIGHT) < 0), f.count_if(f.expr(condition))
         counted, few = Observation(), self.pinned.pins[table].change.rows <= FETCHED_ROWS
         measures = spreads.measures(read, few)
-        seen = rows.observe(counted, went.alias("went"), matter.alias("matter"), *measures)
+        every = f.count(f.lit(1)).alias("rows")
+        seen = rows.observe(counted, every, went.alias("went"), matter.alias("matter"), *measures)
         name = f"__vk_first_{list(self.pinned.pins).index(table) + 1}"
         (self.fetched(seen) if few else seen.localCheckpoint()).createOrReplaceTempView(name)
         found = counted.get
         self.first[table] = FirstRead(
-            name, frozenset(read), int(found["went"]), int(found["matter"]), spreads.spreads(read, found)
+            name,
+            frozenset(read),
+            int(found["rows"]),
+            int(found["went"]),
+            int(found["matter"]),
+            spreads.spreads(read, found),
         )
         return self.first[table]
 

@@ -33,6 +33,29 @@ SMALL_STEP = {
 }
 
 
+_SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
+_ROWS_A_PARTITION = 200_000
+
+
+def known_step(spark: SparkSession, rows: float | None) -> dict[str, str]:
+    """Settings for a step of which it is known how many rows it shuffles at most; None: nobody knows.
+
+    Then Spark need not find out in between, which breaks a query into many small jobs.
+    """
+    if rows is None:
+        return {}
+    usual = int(spark.conf.get(_SHUFFLE_PARTITIONS) or 1)
+    partitions = int(min(usual, 1 + rows // _ROWS_A_PARTITION))
+    return {"spark.sql.adaptive.enabled": "false", _SHUFFLE_PARTITIONS: str(partitions)}
+
+
+def settle(session: SparkSession, spark: SparkSession, confs: Mapping[str, str] | None = None) -> None:
+    """Settings for the next step of a private session; what is not among them is as the engine has it."""
+    for key in SMALL_STEP:
+        usual = spark.conf.get(key)
+        session.conf.set(key, (confs or {}).get(key, usual))  # type: ignore[arg-type]
+
+
 # A file that is gone is an error, never fewer rows.
 _ALL_FILES = {"spark.sql.files.ignoreMissingFiles": "false", "spark.sql.files.ignoreCorruptFiles": "false"}
 

@@ -7,38 +7,42 @@ import shutil
 import uuid
 from pathlib import Path
 
-from pyspark.sql import Column, DataFrame, Observation, SparkSession
+from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as f
 from pyspark.sql.types import StructType
 
-from viewkeeper.runtime.install import Rows
 from viewkeeper.sql.render import quote
-from viewkeeper.store.commits import NewFiles
+from viewkeeper.store.commits import Mode, NewFiles
 from viewkeeper.store.files import DataFiles, local
 
 
-def write_rows(session: SparkSession, rows: Rows, table: DataFiles | None, folder: Path) -> NewFiles | None:
+def write_rows(rows: DataFrame, mode: Mode, table: DataFiles, folder: Path) -> NewFiles | None:
     """Write the rows into the table's folder as one file, or return None if they need Delta's own writer."""
-    if table is None or not table.writable:
+    if not table.writable:
         return None
-    frame = session.sql(rows.query)
-    columns = stored_columns(session, frame, StructType.fromJson(json.loads(table.schema)))
+    columns = stored_columns(rows, StructType.fromJson(json.loads(table.schema)))
     if columns is None:
         return None
     counted, place = Observation(), folder / f"vk-{uuid.uuid4().hex}"
-    one = frame.select(*columns).observe(counted, f.count(f.lit(1)).alias("rows")).coalesce(1)
+    one = rows.select(*columns).observe(counted, f.count(f.lit(1)).alias("rows")).coalesce(1)
     one.write.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false").parquet(local(str(place)))
     count = int(counted.get["rows"])
     written = [part.rename(folder / part.name) for part in place.glob("*.parquet")] if count else []
     shutil.rmtree(place)
-    return NewFiles(folder, rows.mode, {path.name: count for path in written})
+    return NewFiles(folder, mode, {path.name: count for path in written})
 
 
-def stored_columns(session: SparkSession, frame: DataFrame, schema: StructType) -> list[Column] | None:
+def discard(files: NewFiles) -> None:
+    """Remove files that no commit will name."""
+    for name in files.rows:
+        (files.folder / name).unlink(missing_ok=True)
+
+
+def stored_columns(frame: DataFrame, schema: StructType) -> list[Column] | None:
     """Each column under the name and type that it is stored with; None if a cast would hide what does not fit."""
     pairs = [(given, kept) for given, kept in zip(frame.schema.fields, schema.fields, strict=True)]
     cast = [k.name for g, k in pairs if g.dataType.simpleString() != k.dataType.simpleString()]
-    if cast and session.conf.get("spark.sql.ansi.enabled") != "true":
+    if cast and frame.sparkSession.conf.get("spark.sql.ansi.enabled") != "true":
         return None
     return [
         (f.col(quote(g.name)).cast(k.dataType) if k.name in cast else f.col(quote(g.name))).alias(k.name)

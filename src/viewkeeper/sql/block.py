@@ -24,6 +24,7 @@ class Block:
     lateral: bool = False
     order_by: tuple[tuple[str, str], ...] = ()  # what by, and in which direction
     tail: str = ""  # LIMIT … OFFSET …
+    sent: tuple[str, ...] = ()  # of what is in FROM, what Spark is told to send to the other side of a join
 
     @property
     def plain(self) -> bool:
@@ -40,10 +41,17 @@ class Block:
         """Whether its columns are those of FROM: anything computed must be so before an outer join pads it."""
         return all(is_reference(text) for text in self.columns.values())
 
+    @property
+    def alias(self) -> str | None:
+        """What all that is in FROM is called; None if it has no one name."""
+        name = self.source.rpartition(" AS ")[2]
+        return name if not self.joined and is_name(name) else None
+
     def select(self, labels: Mapping[str, str]) -> str:
         """The text; `labels` says which columns come out, and under which name."""
         items = [_aliased(self.columns[n], label) for n, label in labels.items()] or ["1 AS __vk_nothing"]
-        text = f"SELECT {', '.join(items)}"
+        hint = f"/*+ BROADCAST({', '.join(self.sent)}) */ " if self.sent else ""
+        text = f"SELECT {hint}{', '.join(items)}"
         if self.source:
             text += f"\nFROM {self.source}"
         if self.where:
@@ -82,6 +90,10 @@ def _aliased(expression: str, name: str) -> str:
 
 def is_reference(expression: str) -> bool:
     return expression.startswith("`") and expression.count("`") == 4 and "(" not in expression
+
+
+def is_name(text: str) -> bool:
+    return text.startswith("`") and text.endswith("`") and text.count("`") == 2
 
 
 def is_constant(expression: str) -> bool:

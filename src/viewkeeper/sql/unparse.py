@@ -25,6 +25,7 @@ from viewkeeper.algebra.relations import (
     Scan,
     ScanColumn,
     SetOperation,
+    Side,
     State,
     Top,
     Union,
@@ -55,6 +56,9 @@ class Leaves(Protocol):
     def moment(self, function: str, state: State) -> str:
         """What a function of the clock gives."""
 
+    def sent(self, join: Join) -> Side | None:
+        """The side of so few rows that Spark is told to send them to the other, if there is one."""
+
 
 class CurrentTables:
     """Leaves for a definition: every table as it is now."""
@@ -68,6 +72,9 @@ class CurrentTables:
 
     def moment(self, function: str, state: State) -> str:
         return f"{function}()"
+
+    def sent(self, join: Join) -> Side | None:
+        return None
 
 
 def unparse(rel: Relation, leaves: Leaves | None = None) -> str:
@@ -283,14 +290,19 @@ class _Writer:
         return Block(source, {f.name: f"{alias}.{quote(f.name)}" for f in rel.fields})
 
     def join(self, rel: Join) -> Block:
-        left = self.block(rel.left)
+        left, sent = self.block(rel.left), self.leaves.sent(rel)
         pinned = rel.kind == "full" or rel.lateral
         if not left.plain or (pinned and left.where) or (rel.kind == "full" and not left.bare):
+            left = self.wrap(left)
+        if sent == "left" and left.alias is None:
             left = self.wrap(left)
         right = self.lateral(rel.right, left) if rel.lateral else self.block(rel.right)
         padded = rel.kind in ("left", "full")
         if not right.plain or (right.where and rel.kind != "inner") or (padded and not right.bare):
             right = self.wrap(right)
+        if sent == "right" and right.alias is None:
+            right = self.wrap(right)
+        told = {"left": left.alias, "right": right.alias}[sent] if sent else None
         columns = {**left.columns, **right.columns}
         opposite = f"({right.source})" if right.joined else right.source
         if rel.kind == "inner" and rel.condition == TRUE:
@@ -302,6 +314,7 @@ class _Writer:
             {name: columns[name] for name in names(rel)},
             where=(*left.where, *right.where),
             joined=True,
+            sent=(*left.sent, *right.sent, *filter(None, [told])),
         )
 
     def lateral(self, rel: Relation, left: Block) -> Block:

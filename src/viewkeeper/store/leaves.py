@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import assert_never
 
-from viewkeeper.algebra.relations import WEIGHT, ScanColumn, State
+from viewkeeper.algebra.relations import WEIGHT, Join, ScanColumn, Side, State
 from viewkeeper.errors import InternalError
 from viewkeeper.sql.clock import moment_value
 from viewkeeper.sql.render import quote, string_literal
@@ -56,6 +56,9 @@ class PinnedLeaves:
         if self.moments is None:
             return f"{function}()"
         return moment_value(function, self.moments[0 if state == "old" else 1])
+
+    def sent(self, join: Join) -> Side | None:
+        return None
 
 
 def _of_files(table: str, version: int, files: tuple[str, ...], cols: str, weight: str) -> str:

@@ -1,0 +1,141 @@
+"""Inner joins from the fewest rows on give the same rows, and carry few; Spark is told which side is small."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from viewkeeper.algebra.keys import Declared
+from viewkeeper.algebra.relations import (
+    WEIGHT,
+    Aggregate,
+    Changes,
+    Filter,
+    Join,
+    JoinKind,
+    Project,
+    Relation,
+    Scan,
+    ScanColumn,
+    Union,
+    Values,
+    names,
+    pass_through,
+)
+from viewkeeper.algebra.scalars import TRUE, Column, Scalar, call
+from viewkeeper.changes.order import fewest_first
+from viewkeeper.changes.propagate import change
+from viewkeeper.changes.sizes import FEW, Sizes
+from viewkeeper.sql.unparse import CurrentTables, unparse
+from viewkeeper.testing.bags import signed
+from viewkeeper.testing.histories import SCHEMAS, History
+from viewkeeper.testing.strategies import changing_relations
+
+pytestmark = pytest.mark.core
+
+SIZE = st.sampled_from([0, 1, 1_000, 10_000_000])
+
+
+@given(changing_relations(), st.lists(SIZE, min_size=2 * len(SCHEMAS), max_size=2 * len(SCHEMAS)))
+def test_in_another_order_it_is_the_same_change(case: tuple[Relation, History], rows: list[int]) -> None:
+    rel, history = case
+    delta, tables = change(rel, history.changed(0, 1)), history.between(0, 1)
+    sizes = Sizes(dict(zip(SCHEMAS, rows, strict=False)), dict(zip(SCHEMAS, rows[len(SCHEMAS) :], strict=True)))
+    ordered = fewest_first(delta, sizes)
+    assert names(ordered) == names(delta)
+    assert signed(ordered, tables) == signed(delta, tables)
+
+
+def table(name: str, *columns: str) -> Scan:
+    return Scan(name, tuple(ScanColumn(c, c, "int") for c in columns))
+
+
+def same(one: str, other: str) -> Scalar:
+    return call("=", Column(one), Column(other))
+
+
+CUSTOMER, ORDERS = table("customer", "c_key", "c_name"), table("orders", "o_key", "o_customer")
+LINES, NATIONS = table("lines", "l_order", "l_price"), table("nations", "n_key")
+NEW_LINES = Changes("lines", LINES.columns)
+KEYS = Declared({"customer": frozenset({frozenset({"c_key"})}), "orders": frozenset({frozenset({"o_key"})})})
+SIZES = Sizes({"customer": 150_000, "orders": 1_500_000, "lines": 6_000_000, "nations": 25}, {"lines": 3_000}, KEYS)
+
+
+def test_the_change_comes_first_and_what_it_meets_next() -> None:
+    old = Join(CUSTOMER, ORDERS, "inner", same("c_key", "o_customer"))
+    dear = Filter(
+        Join(old, NEW_LINES, "inner", same("o_key", "l_order")), call(">", Column("l_price"), Column("c_key"))
+    )
+    shown = Project(dear, pass_through(dear.schema))
+    first = Join(NEW_LINES, ORDERS, "inner", same("o_key", "l_order"))
+    both = [same("c_key", "o_customer"), call(">", Column("l_price"), Column("c_key"))]
+    second = Join(first, CUSTOMER, "inner", call("AND", *both))
+    assert fewest_first(shown, SIZES) == Project(second, pass_through(shown.schema))
+
+
+def test_what_nothing_connects_comes_last() -> None:
+    crossed = Join(Join(NEW_LINES, NATIONS, "inner", TRUE), ORDERS, "inner", same("o_key", "l_order"))
+    last = Join(Join(NEW_LINES, ORDERS, "inner", same("o_key", "l_order")), NATIONS, "inner", TRUE)
+    assert fewest_first(crossed, SIZES) == Project(last, pass_through(crossed.schema))
+
+
+def test_two_tables_or_large_ones_stay_as_they_are() -> None:
+    two = Join(CUSTOMER, NEW_LINES, "inner", same("c_key", "l_order"))
+    large = Sizes({"customer": 10**7, "orders": 10**7, "lines": 10**7}, {}, KEYS)
+    old = Join(CUSTOMER, ORDERS, "inner", same("c_key", "o_customer"))
+    three = Join(old, LINES, "inner", same("o_key", "l_order"))
+    assert fewest_first(two, SIZES) == two
+    assert fewest_first(three, large) == three
+
+
+@pytest.mark.parametrize(
+    ("rel", "rows"),
+    [
+        (Join(NEW_LINES, ORDERS, "inner", same("o_key", "l_order")), 3_000),  # each line has one order
+        (Join(Changes("customer", CUSTOMER.columns), ORDERS, "inner", same("c_key", "o_customer")), 1_500),
+        (Join(ORDERS, Changes("customer", CUSTOMER.columns), "semi", same("c_key", "o_customer")), 1_500),
+        (Join(NEW_LINES, ORDERS, "anti", same("o_key", "l_order")), 3_000),
+        (Join(LINES, NATIONS, "inner", same("l_price", "n_key")), 250),  # nothing is known: a guess
+        (Join(NEW_LINES, NATIONS, "inner", TRUE), 75_000),
+        (Aggregate(LINES, (), ()), 1),
+        (Union((NATIONS, NATIONS)), 50),
+        (Values(NATIONS.schema, ()), 0),
+        (table("elsewhere", "x"), float("inf")),
+    ],
+)
+def test_rows_are_counted_by_keys(rel: Relation, rows: float) -> None:
+    sizes = Sizes(SIZES.tables, {"lines": 3_000, "customer": 150}, KEYS)
+    assert sizes.rows(rel) == rows
+
+
+@pytest.mark.parametrize(
+    ("kind", "left", "right", "sent"),
+    [
+        ("inner", NEW_LINES, ORDERS, "left"),
+        ("inner", ORDERS, NEW_LINES, "right"),
+        ("left", ORDERS, NEW_LINES, "right"),
+        ("anti", ORDERS, NEW_LINES, "right"),
+        ("left", NEW_LINES, ORDERS, None),
+        ("full", ORDERS, NEW_LINES, None),
+        ("inner", ORDERS, LINES, None),
+    ],
+)
+def test_the_small_side_is_sent(kind: JoinKind, left: Relation, right: Relation, sent: str | None) -> None:
+    assert SIZES.rows(ORDERS) > FEW
+    assert SIZES.sent(Join(left, right, kind, same("o_key", "l_order"))) == sent
+
+
+class Small(CurrentTables):
+    """Tables of these sizes."""
+
+    def sent(self, join: Join):  # type: ignore[no-untyped-def]
+        return SIZES.sent(join)
+
+
+def test_spark_is_told_by_the_name_of_what_is_sent() -> None:
+    first = Join(NEW_LINES, ORDERS, "inner", same("o_key", "l_order"))
+    both = Join(first, Join(CUSTOMER, NATIONS, "inner", TRUE), "inner", same("c_key", "o_customer"))
+    text = unparse(Project(both, pass_through(tuple(f for f in both.schema if f.name != WEIGHT))), Small())
+    assert "SELECT /*+ BROADCAST(`nations`, `q`) */ " in text and ") AS `q`\nINNER JOIN (" in text
+    assert "SELECT /*+ BROADCAST(`lines_changes`) */ " in text
