@@ -14,7 +14,7 @@ from viewkeeper.algebra.keys import ForeignKey
 from viewkeeper.algebra.relations import ScanColumn
 from viewkeeper.errors import SourceError, StorageError
 from viewkeeper.runtime.look import Versions
-from viewkeeper.store.changes import Feed, Files, Unchanged, Unreadable, changes_between
+from viewkeeper.store.changes import Feed, FeedFiles, Files, Unchanged, Unreadable, changes_between
 from viewkeeper.store.declared import Declarations, declarations, relied_on
 from viewkeeper.store.leaves import Pin, PinnedLeaves
 from viewkeeper.store.log import FileLog, TableLog
@@ -82,15 +82,15 @@ def test_how_changes_can_be_read(tmp_path: Path) -> None:
     table = HandMade(tmp_path / "t")
     assert between(0) == Unchanged()
     table.commit(add("a", 3))
-    assert between(0) == Feed(1, 1, True, 3, ("a",))
+    assert between(0) == Feed(1, 1, True, 3, FeedFiles(came=("a",)))
     table.commit(remove("a", data=False), add("b", 3, data=False), operation="OPTIMIZE")
     assert between(1) == Unchanged()
     table.commit(remove("b"), add("c", 2), {"cdc": {"path": "x", "size": 1}}, operation="UPDATE", numUpdatedRows=2)
-    assert between(0) == Feed(1, 3, False, 7)
+    assert between(0) == Feed(1, 3, False, 7, FeedFiles(("x",), ("a",)))  # what the feed tells, no other file does
     table.commit(table.metadata(True, ("k", "x", "more")), operation="ADD COLUMNS")
     assert between(3) == Unchanged()
     table.commit(add("d", 1))
-    assert between(3) == Feed(5, 5, True, 1, ("d",))
+    assert between(3) == Feed(5, 5, True, 1)  # columns came in between
     # A column nobody reads goes: only the files can tell. One that is read goes: nothing can.
     table.commit(table.metadata(True, ("k", "more")), operation="DROP COLUMNS")
     table.commit(remove("d"), add("e", 1))

@@ -256,7 +256,7 @@ class Executor:
 
     def leaves(self, look: Look, session: SparkSession, *read: Relation) -> ReadOnce:
         rows = {table: sizes.rows for table, sizes in look.situation.sizes.items()}
-        return ReadOnce(session, look.leaves, rows, self.files, *read)
+        return ReadOnce(session, look.leaves, rows, self.registry.tables.log, *read)
 
     def files(self, table: str, version: int) -> DataFiles | None:
         """The files of a version; where it cannot be opened, Delta will say why."""

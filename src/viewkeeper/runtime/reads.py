@@ -13,6 +13,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
 
 from pyspark.sql import DataFrame, Observation, SparkSession
@@ -40,18 +41,17 @@ from viewkeeper.changes.own import OWN
 from viewkeeper.changes.parts import Computed, mentions, replaced
 from viewkeeper.changes.sizes import Sizes
 from viewkeeper.changes.weights import net
+from viewkeeper.errors import ViewkeeperError
 from viewkeeper.runtime import spreads
 from viewkeeper.sql.render import quote, render, string_literal
 from viewkeeper.sql.unparse import unparse
-from viewkeeper.store.changes import Feed, Files
+from viewkeeper.store.changes import Feed, FeedFiles, Files
 from viewkeeper.store.files import DataFiles, file_name, local
-from viewkeeper.store.leaves import PinnedLeaves
+from viewkeeper.store.leaves import CHANGE_TYPE, SIGN, PinnedLeaves
+from viewkeeper.store.log import TableLog
 
 FETCHED_ROWS = 20_000  # more rows than this are not brought to the driver
 FIRST_ROWS = 1_000_000  # a change of more rows is not read before its use
-
-
-FindFiles = Callable[[str, int], DataFiles | None]
 
 
 @dataclass(frozen=True)
@@ -74,13 +74,13 @@ class ReadOnce:
         session: SparkSession,
         pinned: PinnedLeaves,
         rows: Mapping[str, int],
-        files: FindFiles,
+        logs: Callable[[str], TableLog],
         *read: Relation,
     ) -> None:
         self.session = session
         self.pinned = pinned
         self.rows = rows
-        self.files = files
+        self.logs = logs
         self.held: dict[tuple[str, ...], str] = {}  # by what was read, with its columns if not all
         self.first: dict[str, FirstRead] = {}
         self.numbers = count(1)  # changes are read first by several threads: no two names may be the same
@@ -215,23 +215,40 @@ class ReadOnce:
         return {(table, c): spread for table, first in self.first.items() for c, spread in first.spreads.items()}
 
     def changed_rows(self, table: str, columns: tuple[ScanColumn, ...]) -> str:
-        """The query of a table's changes: by the files that came and went, where they are all it takes."""
-        pin = self.pinned.pins[table]
+        """The query of a table's changes: by the files that tell of them, where these can be read as they are."""
+        pin, log = self.pinned.pins[table], self.logs(table)
+        parts: list[tuple[str, DataFiles | None, str]] = []  # how they are called, the files, the weight of their rows
         match pin.change:
-            case Files(added, removed) | Feed(added=added, removed=removed) if added or removed:
-                parts = [(pin.new, added, "came", "1L"), (pin.old, removed, "went", "-1L")]
+            case Feed(files=FeedFiles(own, came, went)):
+                parts = [
+                    (kind, log.named(pin.new, names), weight)
+                    for kind, names, weight in (("own", own, SIGN), ("came", came, "1L"), ("went", went, "-1L"))
+                    if names
+                ]
+            case Files(added, removed):
+                states = (("came", pin.new, added, "1L"), ("went", pin.old, removed, "-1L"))
+                parts = [
+                    (kind, files.only(names) if (files := self.files(table, version)) else None, weight)
+                    for kind, version, names, weight in states
+                    if names
+                ]
             case _:
-                return self.pinned.changes(table, columns)
+                pass
         texts = []
-        for version, names, state, weight in parts:
-            if names:
-                files = self.files(table, version)
-                if files is None:
-                    return self.pinned.changes(table, columns)
-                some = files.only(names)
-                held = self.hold((table, state), lambda some=some: rows_of(self.session, some))  # type: ignore[misc]
-                texts.append(f"SELECT {_listed(columns)}{weight} AS {WEIGHT} FROM {held}")
-        return "\nUNION ALL\n".join(texts)
+        for kind, some, weight in parts:
+            if some is None:
+                return self.pinned.changes(table, columns)
+            told = (CHANGE_TYPE,) if kind == "own" else ()
+            held = self.hold((table, kind), partial(rows_of, self.session, some, *told))
+            texts.append(f"SELECT {_listed(columns)}{weight} AS {WEIGHT} FROM {held}")
+        return "\nUNION ALL\n".join(texts) or self.pinned.changes(table, columns)
+
+    def files(self, table: str, version: int) -> DataFiles | None:
+        """The files of a version; where it cannot be opened, Delta will say why."""
+        try:
+            return self.logs(table).files(version)
+        except ViewkeeperError:
+            return None
 
     def moment(self, function: str, state: State) -> str:
         return self.pinned.moment(function, state)
@@ -258,9 +275,11 @@ class ReadOnce:
         return list(map(quote, names))
 
 
-def rows_of(session: SparkSession, files: DataFiles) -> DataFrame:
-    """All rows of the files that were not deleted."""
+def rows_of(session: SparkSession, files: DataFiles, *more: str) -> DataFrame:
+    """All rows of the files that were not deleted, with more columns of text that they have."""
     schema = StructType.fromJson(json.loads(files.schema))
+    for name in more:
+        schema = schema.add(name, "string")
     if not files.whole and not files.masked:
         return session.createDataFrame([], schema)
     reader, whole = session.read.schema(schema), [local(path) for path in files.whole]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -21,15 +22,23 @@ class Unchanged:
 
 
 @dataclass(frozen=True)
+class FeedFiles:
+    """What a feed is made of, by paths in the table's folder: files of its own, data files that came or went whole."""
+
+    own: tuple[str, ...] = ()
+    came: tuple[str, ...] = ()
+    went: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Feed:
-    """The change data feed has every change of the range; where it has no files of its own, these files tell it too."""
+    """The change data feed has every change of the range; its files where they can be read as they are."""
 
     first: int
     last: int
     appended: bool
     rows: int
-    added: tuple[str, ...] = ()
-    removed: tuple[str, ...] = ()
+    files: FeedFiles | None = None
 
 
 @dataclass(frozen=True)
@@ -79,8 +88,7 @@ def changes_between(log: TableLog, covered_id: str, old: int, new: int, columns:
     appended = all(c.only_adds for c in commits)
     if now.metadata.has_feed and all(m.has_feed for m in schemas) and _only_grew(schemas):
         first = next(c.version for c in commits if c.changes_data)
-        added, removed = _touched(commits) if all(c.changes_files for c in commits) else ((), ())
-        return Feed(first, new, appended, rows, added, removed)
+        return Feed(first, new, appended, rows, None if schemas else _feed_files(commits))
     # The files that a compaction writes hold old rows too, which those it removes tell apart.
     return _files(log, old, commits, appended=appended and not any(c.removed for c in commits), rows=rows)
 
@@ -118,6 +126,29 @@ def _files(log: TableLog, old: int, commits: list[Commit], *, appended: bool, ro
     return Files(added, () if appended else removed, appended, rows)
 
 
+def _feed_files(commits: list[Commit]) -> FeedFiles | None:
+    """The files of a feed; None if it tells of rows in part of a file, or of the same file more than once.
+
+    Where a commit wrote a file of the feed, that tells all it did.
+    """
+    own: list[str] = []
+    moved: Counter[str] = Counter()
+    for commit in commits:
+        if commit.feed:
+            own += map(_path, commit.feed)
+            continue
+        for actions, weight in ((commit.added, 1), (commit.removed, -1)):
+            changed = [a for a in actions if a.get("dataChange", True)]
+            if any(a.get("deletionVector") or a.get("partitionValues") for a in changed):
+                return None
+            for action in changed:
+                moved[_path(action)] += weight
+    if any(abs(times) > 1 for times in moved.values()):
+        return None
+    came, went = (tuple(sorted(p for p, times in moved.items() if times == sign)) for sign in (1, -1))
+    return FeedFiles(tuple(own), came, went)
+
+
 def _touched(commits: list[Commit]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The names of the files that came and of those that went."""
     added = tuple(sorted({_file_name(a) for c in commits for a in c.added}))
@@ -134,4 +165,8 @@ def _version_readable(log: TableLog, version: int) -> bool:
 
 
 def _file_name(action: Mapping[str, Any]) -> str:
-    return file_name(unquote(str(action["path"])))
+    return file_name(_path(action))
+
+
+def _path(action: Mapping[str, Any]) -> str:
+    return unquote(str(action["path"]))

@@ -8,8 +8,9 @@ itself would do no more than that: no partition columns, no mapped column names,
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from deltalake import DeltaTable
 
@@ -53,15 +54,11 @@ def file_name(path: str) -> str:
 
 def data_files(table: DeltaTable, rows: int | None) -> DataFiles | None:
     """The files of the version that was opened, or None if they have to be read by Delta."""
-    metadata, features = table.metadata(), set(table.protocol().reader_features or ())
-    mapped = metadata.configuration.get(_MAPPING, "none") != "none"
-    if metadata.partition_columns or mapped or not features <= _UNDERSTOOD:
-        return None
     paths = table.file_uris()
-    if len(paths) > FEW_FILES or any(_PATTERN.search(path) for path in paths):
+    if not _is_plain(table) or not _are_plain(paths):
         return None
     deleted: dict[str, tuple[int, ...]] = {}
-    if "deletionVectors" in features:
+    if "deletionVectors" in (table.protocol().reader_features or ()):
         if rows is None or rows > MASKED_ROWS:
             return None
         deleted = _deleted(table)
@@ -71,6 +68,23 @@ def data_files(table: DeltaTable, rows: int | None) -> DataFiles | None:
     whole = tuple(path for path in paths if path not in masked)
     writable = set(table.protocol().writer_features or ()) <= _WRITABLE
     return DataFiles(table.schema().to_json(), whole, tuple(masked.items()), writable)
+
+
+def named_files(table: DeltaTable, folder: Path, names: Sequence[str]) -> DataFiles | None:
+    """Whole files in the folder of a table, or None if they have to be read by Delta."""
+    paths = tuple(str(folder / name) for name in names)
+    return DataFiles(table.schema().to_json(), paths) if _is_plain(table) and _are_plain(paths) else None
+
+
+def _is_plain(table: DeltaTable) -> bool:
+    """Whether the table's files hold its columns as they are."""
+    metadata, features = table.metadata(), set(table.protocol().reader_features or ())
+    mapped = metadata.configuration.get(_MAPPING, "none") != "none"
+    return not metadata.partition_columns and not mapped and features <= _UNDERSTOOD
+
+
+def _are_plain(paths: Sequence[str]) -> bool:
+    return len(paths) <= FEW_FILES and not any(_PATTERN.search(path) for path in paths)
 
 
 def _deleted(table: DeltaTable) -> dict[str, tuple[int, ...]]:

@@ -12,6 +12,9 @@ from viewkeeper.sql.clock import moment_value
 from viewkeeper.sql.render import quote, string_literal
 from viewkeeper.store.changes import Feed, Files, SourceChange, Unchanged, Unreadable
 
+CHANGE_TYPE = "_change_type"  # in a change data feed
+SIGN = f"CASE WHEN {CHANGE_TYPE} IN ('insert', 'update_postimage') THEN 1L ELSE -1L END"
+
 
 @dataclass(frozen=True)
 class Pin:
@@ -41,8 +44,7 @@ class PinnedLeaves:
         cols = "".join(f"{quote(c.source)}, " for c in columns)
         match pin.change:
             case Feed(first, last):
-                sign = "CASE WHEN _change_type IN ('insert', 'update_postimage') THEN 1L ELSE -1L END"
-                return f"SELECT {cols}{sign} AS {WEIGHT}\nFROM table_changes({string_literal(table)}, {first}, {last})"
+                return f"SELECT {cols}{SIGN} AS {WEIGHT}\nFROM table_changes({string_literal(table)}, {first}, {last})"
             case Files(added, removed):
                 came = _of_files(table, pin.new, added, cols, "1L") if added else None
                 went = _of_files(table, pin.old, removed, cols, "-1L") if removed else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,7 +15,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from viewkeeper.errors import SourceError, StorageError
-from viewkeeper.store.files import DataFiles, data_files
+from viewkeeper.store.files import DataFiles, data_files, named_files
 
 FEED = "delta.enableChangeDataFeed"
 _DIGITS = 20
@@ -58,7 +58,7 @@ class Commit:
     metadata: Metadata | None
     added: tuple[Mapping[str, Any], ...]
     removed: tuple[Mapping[str, Any], ...]
-    feed_files: int
+    feed: tuple[Mapping[str, Any], ...]  # files of the change data feed
     transactions: Mapping[str, int]
 
     @property
@@ -85,12 +85,7 @@ class Commit:
 
     @property
     def only_adds(self) -> bool:
-        return not self.feed_files and not any(a.get("dataChange", True) for a in self.removed)
-
-    @property
-    def changes_files(self) -> bool:
-        """Whether all it did to rows was to add and remove whole files of them."""
-        return not self.feed_files and all(a.get("dataChange", True) for a in (*self.added, *self.removed))
+        return not self.feed and not any(a.get("dataChange", True) for a in self.removed)
 
     @property
     def rows_added(self) -> int | None:
@@ -141,6 +136,9 @@ class TableLog(Protocol):
     def files(self, version: int) -> DataFiles | None:
         """The data files of this version; None where Delta has to read them."""
 
+    def named(self, version: int, names: Sequence[str]) -> DataFiles | None:
+        """Files in the table's folder, with the columns it has at this version; None where Delta has to read them."""
+
     def commit(self, version: int) -> Commit | None:
         """The commit of this version; None where the log no longer has it."""
 
@@ -168,7 +166,7 @@ def parse_commit(version: int, text: str) -> Commit:
         metadata=Metadata.of(found[-1]) if found else None,
         added=tuple(a["add"] for a in actions if "add" in a),
         removed=tuple(a["remove"] for a in actions if "remove" in a),
-        feed_files=sum("cdc" in a for a in actions),
+        feed=tuple(a["cdc"] for a in actions if "cdc" in a),
         transactions={a["txn"]["appId"]: a["txn"]["version"] for a in actions if "txn" in a},
     )
 
@@ -208,6 +206,9 @@ class FileLog:
         if known is None or known[0] != stamp or stamp is None:
             known = self._files[version] = (stamp, data_files(self._open(version), rows))
         return known[1]
+
+    def named(self, version: int, names: Sequence[str]) -> DataFiles | None:
+        return named_files(self._open(version), self.path, names)
 
     def commit(self, version: int) -> Commit | None:
         stamp = self._stamp(version)

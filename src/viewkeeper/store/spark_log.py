@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import Row, SparkSession
@@ -41,6 +43,9 @@ class SparkLog:
 
     def files(self, version: int) -> DataFiles | None:
         """Not named without a job; Delta reads them itself."""
+        return None
+
+    def named(self, version: int, names: Sequence[str]) -> DataFiles | None:
         return None
 
     def commit(self, version: int) -> Commit | None:
