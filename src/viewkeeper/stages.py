@@ -164,7 +164,8 @@ def _plan(seen: Look, step: Step) -> Sections:
 
 def _cost_text(cost: Cost) -> str:
     parts = (
-        f"{cost.rows_read:,} rows in {cost.reads} reads, {cost.rows_written:,} rows written, {cost.fixed:.2f} s fixed"
+        f"{cost.rows_read:,} rows in {cost.reads} reads, {cost.rows_moved:,} rows moved, "
+        f"{cost.rows_written:,} rows written, {cost.fixed:.2f} s fixed"
     )
     return f"{cost.seconds:.2f} s ({parts})"
 

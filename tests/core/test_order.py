@@ -24,9 +24,9 @@ from viewkeeper.algebra.relations import (
     pass_through,
 )
 from viewkeeper.algebra.scalars import TRUE, Column, Scalar, call
+from viewkeeper.changes.counts import FEW, RowCounts
 from viewkeeper.changes.order import fewest_first
 from viewkeeper.changes.propagate import change
-from viewkeeper.changes.sizes import FEW, Sizes
 from viewkeeper.sql.unparse import CurrentTables, unparse
 from viewkeeper.testing.bags import signed
 from viewkeeper.testing.histories import SCHEMAS, History
@@ -41,8 +41,8 @@ SIZE = st.sampled_from([0, 1, 1_000, 10_000_000])
 def test_in_another_order_it_is_the_same_change(case: tuple[Relation, History], rows: list[int]) -> None:
     rel, history = case
     delta, tables = change(rel, history.changed(0, 1)), history.between(0, 1)
-    sizes = Sizes(dict(zip(SCHEMAS, rows, strict=False)), dict(zip(SCHEMAS, rows[len(SCHEMAS) :], strict=True)))
-    ordered = fewest_first(delta, sizes)
+    counts = RowCounts(dict(zip(SCHEMAS, rows, strict=False)), dict(zip(SCHEMAS, rows[len(SCHEMAS) :], strict=True)))
+    ordered = fewest_first(delta, counts)
     assert names(ordered) == names(delta)
     assert signed(ordered, tables) == signed(delta, tables)
 
@@ -59,7 +59,9 @@ CUSTOMER, ORDERS = table("customer", "c_key", "c_name"), table("orders", "o_key"
 LINES, NATIONS = table("lines", "l_order", "l_price"), table("nations", "n_key")
 NEW_LINES = Changes("lines", LINES.columns)
 KEYS = Declared({"customer": frozenset({frozenset({"c_key"})}), "orders": frozenset({frozenset({"o_key"})})})
-SIZES = Sizes({"customer": 150_000, "orders": 1_500_000, "lines": 6_000_000, "nations": 25}, {"lines": 3_000}, KEYS)
+COUNTS = RowCounts(
+    {"customer": 150_000, "orders": 1_500_000, "lines": 6_000_000, "nations": 25}, {"lines": 3_000}, KEYS
+)
 
 
 def test_the_change_comes_first_and_what_it_meets_next() -> None:
@@ -71,21 +73,21 @@ def test_the_change_comes_first_and_what_it_meets_next() -> None:
     first = Join(NEW_LINES, ORDERS, "inner", same("o_key", "l_order"))
     both = [same("c_key", "o_customer"), call(">", Column("l_price"), Column("c_key"))]
     second = Join(first, CUSTOMER, "inner", call("AND", *both))
-    assert fewest_first(shown, SIZES) == Project(second, pass_through(shown.schema))
+    assert fewest_first(shown, COUNTS) == Project(second, pass_through(shown.schema))
 
 
 def test_what_nothing_connects_comes_last() -> None:
     crossed = Join(Join(NEW_LINES, NATIONS, "inner", TRUE), ORDERS, "inner", same("o_key", "l_order"))
     last = Join(Join(NEW_LINES, ORDERS, "inner", same("o_key", "l_order")), NATIONS, "inner", TRUE)
-    assert fewest_first(crossed, SIZES) == Project(last, pass_through(crossed.schema))
+    assert fewest_first(crossed, COUNTS) == Project(last, pass_through(crossed.schema))
 
 
 def test_two_tables_or_large_ones_stay_as_they_are() -> None:
     two = Join(CUSTOMER, NEW_LINES, "inner", same("c_key", "l_order"))
-    large = Sizes({"customer": 10**7, "orders": 10**7, "lines": 10**7}, {}, KEYS)
+    large = RowCounts({"customer": 10**7, "orders": 10**7, "lines": 10**7}, {}, KEYS)
     old = Join(CUSTOMER, ORDERS, "inner", same("c_key", "o_customer"))
     three = Join(old, LINES, "inner", same("o_key", "l_order"))
-    assert fewest_first(two, SIZES) == two
+    assert fewest_first(two, COUNTS) == two
     assert fewest_first(three, large) == three
 
 
@@ -105,8 +107,8 @@ def test_two_tables_or_large_ones_stay_as_they_are() -> None:
     ],
 )
 def test_rows_are_counted_by_keys(rel: Relation, rows: float) -> None:
-    sizes = Sizes(SIZES.tables, {"lines": 3_000, "customer": 150}, KEYS)
-    assert sizes.rows(rel) == rows
+    counts = RowCounts(COUNTS.tables, {"lines": 3_000, "customer": 150}, KEYS)
+    assert counts.rows(rel) == rows
 
 
 @pytest.mark.parametrize(
@@ -122,15 +124,15 @@ def test_rows_are_counted_by_keys(rel: Relation, rows: float) -> None:
     ],
 )
 def test_the_small_side_is_sent(kind: JoinKind, left: Relation, right: Relation, sent: str | None) -> None:
-    assert SIZES.rows(ORDERS) > FEW
-    assert SIZES.sent(Join(left, right, kind, same("o_key", "l_order"))) == sent
+    assert COUNTS.rows(ORDERS) > FEW
+    assert COUNTS.sent(Join(left, right, kind, same("o_key", "l_order"))) == sent
 
 
 class Small(CurrentTables):
-    """Tables of these sizes."""
+    """Tables of these counts."""
 
     def sent(self, join: Join):  # type: ignore[no-untyped-def]
-        return SIZES.sent(join)
+        return COUNTS.sent(join)
 
 
 def test_spark_is_told_by_the_name_of_what_is_sent() -> None:

@@ -269,7 +269,7 @@ def test_where_the_key_is_enough(name: str, history: History, table: str, by_key
 
 
 def situation(rows: int, changed: Changed, declared: Declared = KEYS) -> Situation:
-    sizes = {t: Sizes(1_000_000, 10) for t in references.SCHEMAS}
+    sizes = {t: Sizes(10_000_000, 10) for t in references.SCHEMAS}
     return Situation("v", "AUTO", None, rows, sizes, changed, moved=True, declared=declared)
 
 

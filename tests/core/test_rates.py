@@ -19,7 +19,7 @@ from viewkeeper.settings import Settings
 
 pytestmark = pytest.mark.core
 
-SLOW_DISK = Rates(fixed=2.0, per_read=0.2, per_row_read=4e-6, per_row_written=5e-7)
+SLOW_DISK = Rates(fixed=2.0, per_read=0.2, per_row_read=4e-6, per_row_moved=1e-7, per_row_written=5e-7)
 
 
 def refreshes(rates: Rates, number: int, noise: float = 0.0, seed: int = 1) -> list[Sample]:
@@ -28,7 +28,8 @@ def refreshes(rates: Rates, number: int, noise: float = 0.0, seed: int = 1) -> l
     found = []
     for _ in range(number):
         size = 10 ** chance.uniform(2, 7)
-        cost = Cost(int(size), int(size * chance.random()), chance.randint(1, 6), chance.choice([0.3, 0.6, 0.9]))
+        written, moved = int(size * chance.random()), int(2 * size * chance.random())
+        cost = Cost(int(size), written, chance.randint(1, 6), chance.choice([0.3, 0.6, 0.9]), moved)
         found.append(Sample(cost, cost.at(rates).seconds * chance.uniform(1 - noise, 1 + noise)))
     return found
 

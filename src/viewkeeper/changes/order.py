@@ -19,17 +19,17 @@ from viewkeeper.algebra.relations import (
     with_inputs,
 )
 from viewkeeper.algebra.scalars import TRUE, Column, Scalar, conjunction, conjuncts, own_columns, subqueries
-from viewkeeper.changes.sizes import Sizes
+from viewkeeper.changes.counts import RowCounts
 
 
-def fewest_first(rel: Relation, sizes: Sizes) -> Relation:
+def fewest_first(rel: Relation, counts: RowCounts) -> Relation:
     """The same rows, with the inner joins of three and more relations in an order that carries few rows."""
-    return _Orderer(sizes, {}).ordered(rel)
+    return _Orderer(counts, {}).ordered(rel)
 
 
 @dataclass(frozen=True)
 class _Orderer:
-    sizes: Sizes
+    counts: RowCounts
     known: dict[Relation, Relation]
 
     def ordered(self, rel: Relation) -> Relation:
@@ -39,10 +39,10 @@ class _Orderer:
 
     def _ordered(self, rel: Relation) -> Relation:
         parts, conditions = _flat(rel)
-        if len(parts) < 3 or not any(map(self.sizes.is_few, parts)):
+        if len(parts) < 3 or not any(map(self.counts.is_few, parts)):
             return with_inputs(rel, tuple(map(self.ordered, inputs(rel))))
         below = [self.ordered(part) for part in parts]
-        chains = (self._chain(first, below, conditions) for first in sorted(below, key=self.sizes.rows))
+        chains = (self._chain(first, below, conditions) for first in sorted(below, key=self.counts.rows))
         joined = min(chains, key=self._carried)
         return Project(joined, pass_through(rel.schema))
 
@@ -51,7 +51,7 @@ class _Orderer:
         joined, left = first, [part for part in parts if part != first]
         while left:
             steps = [self._step(joined, part, conditions) for part in left]
-            best = min(steps, key=lambda step: (step.condition == TRUE, self.sizes.rows(step)))
+            best = min(steps, key=lambda step: (step.condition == TRUE, self.counts.rows(step)))
             left.remove(best.right)
             conditions = [c for c in conditions if c not in conjuncts(best.condition)]
             joined = best
@@ -65,7 +65,7 @@ class _Orderer:
         """How many rows come out of all joins of a chain."""
         total = 0.0
         while isinstance(chain, Join):
-            total, chain = total + self.sizes.rows(chain), chain.left
+            total, chain = total + self.counts.rows(chain), chain.left
         return total
 
 

@@ -80,7 +80,9 @@ def _by_cost(s: Situation, kept: Kept, full: Cost, settings: Settings) -> Step:
     if change.nothing:
         return Nothing(s.view, "the changes do not reach it", record=True)
     install, why = choose_install(change, s, settings)
-    cost = (QUERY + reading(change.change, _with_own(s)) + install_cost(install, s.rows, _change_rows(s))).at(s.rates)
+    cost = (
+        QUERY + reading(change.change, _with_own(s), s.declared) + install_cost(install, s.rows, _change_rows(s))
+    ).at(s.rates)
     compared = f"predicted {cost.seconds:.1f} s against {full.seconds:.1f} s for a recompute"
     if s.policy == "AUTO" and cost.seconds > full.seconds:
         return Recompute(s.view, f"cheaper: {compared}", full, incremental_cost=cost)
@@ -95,7 +97,7 @@ def choose_reading(kept: Kept, s: Situation) -> Maintenance:
     answers = {q.table: q.kind for q in own.questions if q not in alone.questions}
     hoped = maintenance(kept, {**s.changed, **answers}, s.declared, own=True) if answers else own
     sizes = _with_own(s)
-    tables, view, best = (reading(way.change, sizes).at(s.rates) for way in (alone, own, hoped))
+    tables, view, best = (reading(way.change, sizes, s.declared).at(s.rates) for way in (alone, own, hoped))
     asked = answers and (best + ASK).seconds < tables.seconds
     return own if view.seconds < tables.seconds or asked else alone
 
@@ -127,7 +129,7 @@ def install_cost(install: Install, view_rows: int, change_rows: int) -> Cost:
 
 def recompute_cost(s: Situation) -> Cost:
     unread = Cost(rows_read=s.source_rows, reads=len(s.sizes))
-    read = reading(s.kept.content, s.sizes) if s.kept is not None else unread
+    read = reading(s.kept.content, s.sizes, s.declared) if s.kept is not None else unread
     return (QUERY + OVERWRITE + read + Cost(rows_written=s.rows)).at(s.rates)
 
 

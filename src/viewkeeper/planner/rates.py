@@ -1,6 +1,6 @@
 """How fast this warehouse is: the rates of the cost model, fitted to the refreshes that it has seen.
 
-Of refreshes with parts x (fixed seconds, reads, rows read, rows written) that took y seconds, the rates are those
+Of refreshes with parts x (fixed seconds, reads, rows read, moved and written) that took y seconds, the rates are those
 multiples m of the ones that were measured once which make the factors between x·m and y small, and stay near 1 where
 the refreshes do not tell:   min Σ ρ(log (x·m / y)) + λ Σ (log m)²,   ρ(e) ≈ e², but |e| where e is large
 """
@@ -8,7 +8,7 @@ the refreshes do not tell:   min Σ ρ(log (x·m / y)) + λ Σ (log m)²,   ρ(e
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any
 
 from viewkeeper.planner.cost import MEASURED_ONCE, Cost, Rates
@@ -42,11 +42,8 @@ def fitted(samples: Sequence[Sample]) -> Rates:
 
     bounds = (-_LARGEST, _LARGEST)
     found = least_squares(errors, np.zeros(parts.shape[1]), bounds=bounds, loss="soft_l1", f_scale=_FAR).x
-    fixed, read, row_read, row_written = map(float, np.exp(found))
-    once = MEASURED_ONCE
-    return Rates(
-        once.fixed * fixed, once.per_read * read, once.per_row_read * row_read, once.per_row_written * row_written
-    )
+    multiples = map(float, np.exp(found))
+    return Rates(*(rate * multiple for rate, multiple in zip(astuple(MEASURED_ONCE), multiples, strict=True)))
 
 
 def _parts(cost: Cost) -> list[float]:
@@ -56,5 +53,6 @@ def _parts(cost: Cost) -> list[float]:
         cost.fixed * once.fixed,
         cost.reads * once.per_read,
         cost.rows_read * once.per_row_read,
+        cost.rows_moved * once.per_row_moved,
         cost.rows_written * once.per_row_written,
     ]

@@ -27,7 +27,7 @@ from viewkeeper.changes.refresh import (
     maintenance,
     tables_read,
 )
-from viewkeeper.changes.stored import WHOLE
+from viewkeeper.changes.stored import WHOLE, KeptGroups, KeptTop
 from viewkeeper.errors import ConflictError, NotIncrementalError, ViewkeeperError
 from viewkeeper.planner.cost import Cost
 from viewkeeper.planner.plan import Install, Maintain, Nothing, Outcome, Recompute, Refuse, Step, Strategy
@@ -157,8 +157,8 @@ class Executor:
 
     def change(self, change: Relation, look: Look, leaves: ReadOnce) -> Relation:
         """The same change, by what is known of its rows: which are few, and where those are that they can meet."""
-        sizes = leaves.measure(look.situation.declared, look.situation.rows)
-        return only_meeting(fewest_first(leaves.netted(change), sizes), leaves.spreads)
+        counts = leaves.measure(look.situation.declared, look.situation.rows)
+        return only_meeting(fewest_first(leaves.netted(change), counts), leaves.spreads)
 
     def ahead(self, job: Job) -> Job:
         """The job with its change computed, where what is left to do is so much less that it wants other settings."""
@@ -281,7 +281,7 @@ class Executor:
 
     def recompute(self, reason: str, look: Look, tell: Tell, cost: Cost) -> Outcome:
         small = look.situation.source_rows + look.situation.rows <= self.settings.small_rows
-        session = self.session(look.view, SMALL_STEP if small else {})
+        session, few = self.session(look.view, SMALL_STEP if small else {}), small
         tell("recomputing it")
         before = look.situation.rows
         note = self.note(look, "recompute", reason, cost)
@@ -292,8 +292,11 @@ class Executor:
                 query = content_query(look.view, look.leaves, self.registry.find)
             else:
                 query = unparse(form.kept.content, self.leaves(look, session, form.kept.content))
+                # The last step makes few rows of many, so that one task can write them.
+                ends_small = isinstance(form.kept, KeptGroups | KeptTop) and before <= self.settings.small_rows
+                few = small or ends_small
             rows = Rows(look.view.backing, "overwrite", query)
-            commit = self.install(session, look, note, rows, small=small, may_be_empty=True)
+            commit = self.install(session, look, note, rows, small=few, may_be_empty=True)
         return Outcome("recompute", reason, commit.rows_added or 0, before, "overwrite")
 
     # Commits

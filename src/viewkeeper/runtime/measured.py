@@ -19,6 +19,7 @@ def cost_parts(cost: Cost) -> dict[str, float]:
         "fixed": cost.fixed,
         "reads": cost.reads,
         "rows_read": cost.rows_read,
+        "rows_moved": cost.rows_moved,
         "rows_written": cost.rows_written,
     }
 
@@ -36,4 +37,7 @@ def _noted(note: RefreshNote) -> Cost | None:
     if note.cost is None or not note.started:
         return None
     parts = note.cost
-    return Cost(int(parts["rows_read"]), int(parts["rows_written"]), int(parts["reads"]), parts["fixed"])
+    if "rows_moved" not in parts:  # of another cost model
+        return None
+    read, written, moved = (int(parts[part]) for part in ("rows_read", "rows_written", "rows_moved"))
+    return Cost(read, written, int(parts["reads"]), parts["fixed"], moved)

@@ -36,10 +36,10 @@ from viewkeeper.algebra.relations import (
     Window,
 )
 from viewkeeper.algebra.scalars import Scalar, own_columns
+from viewkeeper.changes.counts import RowCounts
 from viewkeeper.changes.meeting import Spread, Spreads
 from viewkeeper.changes.own import OWN
 from viewkeeper.changes.parts import Computed, mentions, replaced
-from viewkeeper.changes.sizes import Sizes
 from viewkeeper.changes.weights import net
 from viewkeeper.errors import ViewkeeperError
 from viewkeeper.runtime import spreads
@@ -84,7 +84,7 @@ class ReadOnce:
         self.held: dict[tuple[str, ...], str] = {}  # by what was read, with its columns if not all
         self.first: dict[str, FirstRead] = {}
         self.numbers = count(1)  # changes are read first by several threads: no two names may be the same
-        self.sizes: Sizes | None = None
+        self.counts: RowCounts | None = None
         self.mention(read)
 
     def mention(self, read: Iterable[Relation]) -> None:
@@ -100,12 +100,12 @@ class ReadOnce:
         self.changed = [n for n in nodes if isinstance(n, Changes)]
         self.states = [n for n in nodes if isinstance(n, Scan)]
 
-    def measure(self, declared: Declared, own: int) -> Sizes:
+    def measure(self, declared: Declared, own: int) -> RowCounts:
         """What is known of sizes once the small changes are read: from now on, joins are told which side is small."""
         changes = {table: pin.change.rows for table, pin in self.pinned.pins.items()}
         read = {table: first.rows for table, first in self.first.items()}
-        self.sizes = Sizes({**self.rows, OWN: own}, {**changes, **read}, declared)
-        return self.sizes
+        self.counts = RowCounts({**self.rows, OWN: own}, {**changes, **read}, declared)
+        return self.counts
 
     @property
     def are_few(self) -> bool:
@@ -115,12 +115,12 @@ class ReadOnce:
 
     def shuffled(self, change: Relation) -> float | None:
         """About how many rows are shuffled at once; None where a join has no side that is small."""
-        if self.sizes is None or any(self.sizes.sent(n) is None for n in walk(change) if isinstance(n, Join)):
+        if self.counts is None or any(self.counts.sent(n) is None for n in walk(change) if isinstance(n, Join)):
             return None
-        return max((self.sizes.rows(n.input) for n in walk(change) if isinstance(n, Aggregate | Window)), default=0)
+        return max((self.counts.rows(n.input) for n in walk(change) if isinstance(n, Aggregate | Window)), default=0)
 
     def sent(self, join: Join) -> Side | None:
-        return self.sizes.sent(join) if self.sizes is not None else None
+        return self.counts.sent(join) if self.counts is not None else None
 
     def netted(self, change: Relation) -> Relation:
         """The same change; what was read first is net by itself."""
@@ -138,8 +138,8 @@ class ReadOnce:
         few = counted.get["rows"] <= FETCHED_ROWS
         (self.fetched(rows) if few else rows).createOrReplaceTempView(name)
         self.give(name, name)
-        if self.sizes is not None:
-            self.sizes.tables[name] = counted.get["rows"]
+        if self.counts is not None:
+            self.counts.tables[name] = counted.get["rows"]
         return Computed(name, counted.get["rows"])
 
     def give(self, table: str, name: str) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import prod
 from typing import assert_never
 
 from viewkeeper.algebra.keys import NOTHING, Declared, equal_columns, keys, origins
@@ -29,18 +30,21 @@ from viewkeeper.algebra.relations import (
     Values,
     Window,
 )
+from viewkeeper.algebra.scalars import Call, Scalar, conjuncts
 
 FEW = 200_000  # rows that are sent to the other side of a join
 _MATCHES = 10  # of a value, where nothing is known
+_LEFT = {"=": 0.2, "IN": 0.3, "LIKE": 0.2, "<": 0.5, "<=": 0.5, ">": 0.5, ">=": 0.5}  # by a comparison
 
 
 @dataclass(frozen=True)
-class Sizes:
+class RowCounts:
     """Rows of tables and of their changes, and what is declared of them; a table that is not there may be large."""
 
     tables: dict[str, int]  # grows with the parts that are computed on the way
     changes: Mapping[str, int]
     declared: Declared = NOTHING
+    guessing: bool = False  # what conditions leave, too; else all rows may be left
     known: dict[Relation, float] = field(default_factory=dict)
 
     def rows(self, rel: Relation) -> float:
@@ -68,7 +72,9 @@ class Sizes:
                 return self.changes.get(table, float("inf"))
             case Values(_, rows):
                 return len(rows)
-            case Filter(input) | Project(input) | Window(input) | Pivot(input):
+            case Filter(input, predicate):
+                return self.rows(input) * (_left_by(predicate) if self.guessing else 1)
+            case Project(input) | Window(input) | Pivot(input):
                 return self.rows(input)
             case Aggregate(input, group_by, _, sets):
                 return self.rows(input) * max(1, len(sets)) if group_by else 1
@@ -122,9 +128,15 @@ class Sizes:
     def _values(self, rel: Relation, columns: tuple[str, ...]) -> float:
         """How many values columns can have that are a key of the table they come from; 0 if they are none."""
         found = origins(rel, columns) or frozenset()
-        sizes = [
+        counts = [
             self.tables.get(o.leaf.table, 0)
             for o in found
             if any(key <= set(o.columns) for key in self.declared.keys.get(o.leaf.table, ()))
         ]
-        return max(sizes, default=0)
+        return max(counts, default=0)
+
+
+def _left_by(predicate: Scalar) -> float:
+    """Which share of the rows fulfils a condition."""
+    shares = (_LEFT.get(term.name, 1.0) for term in conjuncts(predicate) if isinstance(term, Call))
+    return prod(shares, start=1.0)
