@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from viewkeeper.algebra.display import show
 from viewkeeper.algebra.node import walk
-from viewkeeper.algebra.relations import Filter, Join, JoinKind, Relation, Scan, ScanColumn, Union
+from viewkeeper.algebra.relations import Changes, Filter, Join, JoinKind, Relation, Scan, ScanColumn, Union
 from viewkeeper.algebra.scalars import Column, call
-from viewkeeper.changes.meeting import LISTED, Spread, Spreads, Value, can_spread, few_runs, only_meeting
+from viewkeeper.changes.meeting import LISTED, Spread, Spreads, Value, can_spread, compared, few_runs, only_meeting
+from viewkeeper.changes.parts import mentions
 from viewkeeper.changes.propagate import change
 from viewkeeper.changes.refresh import maintenance
 from viewkeeper.changes.stored import stored_form
@@ -41,6 +42,20 @@ def spreads(history: History, listed: int) -> Spreads:
                 all_ = frozenset[Any](present) if len(present) <= listed else None
                 found[table, name] = Spread(few_runs((v, v) for v in present), all_, None in values)
     return found
+
+
+@settings(max_examples=settings().max_examples // 2)
+@given(changing_relations())
+def test_no_value_is_asked_for_that_is_not_told(case: Case) -> None:
+    """What is known of other columns than those that are compared makes no difference."""
+    rel, history = case
+    delta = change(rel, history.changed(0, 1))
+    asked = compared(mentions(delta))
+    leaves = [n for n in walk(delta) if isinstance(n, Changes)]
+    told = {(n.table, c.source) for n in leaves for c in n.columns if c.name in asked}
+    known = spreads(history, LISTED)
+    some = {key: spread for key, spread in known.items() if key in told}
+    assert only_meeting(delta, some) == only_meeting(delta, known)
 
 
 @settings(max_examples=settings().max_examples // 2)

@@ -62,6 +62,18 @@ def can_spread(type_: str) -> bool:
     return type_ in INTEGRAL or type_ in ("string", "date") or decimal_parts(type_) is not None
 
 
+def compared(nodes: Iterable[Relation]) -> frozenset[str]:
+    """The names of columns whose values a join may ask for, and of those that they are made of."""
+    listed = list(nodes)
+    found = {name for n in listed if isinstance(n, Join) for pair in _equal(n) for name in pair[:2]}
+    renamed = [
+        (i.name, i.value.name) for n in listed if isinstance(n, Project) for i in n.items if isinstance(i.value, Column)
+    ]
+    while more := {own for name, own in renamed if name in found} - found:
+        found |= more
+    return frozenset(found)
+
+
 def only_meeting(change: Relation, spreads: Spreads) -> Relation:
     """The same change, of tables narrowed to what can meet the changes whose values are known."""
     return _narrowed(change, spreads)[0] if spreads else change

@@ -37,7 +37,7 @@ from viewkeeper.algebra.relations import (
 )
 from viewkeeper.algebra.scalars import Scalar, own_columns
 from viewkeeper.changes.counts import RowCounts
-from viewkeeper.changes.meeting import Spread, Spreads
+from viewkeeper.changes.meeting import Spread, Spreads, compared
 from viewkeeper.changes.own import OWN
 from viewkeeper.changes.parts import Computed, mentions, replaced
 from viewkeeper.changes.weights import net
@@ -99,6 +99,7 @@ class ReadOnce:
                 self.mentions[n.table, n.state if isinstance(n, Scan) else "changes"] += times
         self.changed = [n for n in nodes if isinstance(n, Changes)]
         self.states = [n for n in nodes if isinstance(n, Scan)]
+        self.compared = compared(nodes)
 
     def measure(self, declared: Declared, own: int) -> RowCounts:
         """What is known of sizes once the small changes are read: from now on, joins are told which side is small."""
@@ -193,7 +194,9 @@ class ReadOnce:
         condition = render(matters, {c: quote(c) for c in read}) if told else "TRUE"
         went, matter = f.count_if(f.col(WEIGHT) < 0), f.count_if(f.expr(condition))
         counted, few = Observation(), self.pinned.pins[table].change.rows <= FETCHED_ROWS
-        measures = spreads.measures(read, few)
+        asked = {c.source: c.type for n in self.changed for c in n.columns if c.name in self.compared}
+        told_of = {name: type_ for name, type_ in read.items() if name in asked}
+        measures = spreads.measures(told_of, few)
         every = f.count(f.lit(1)).alias("rows")
         seen = rows.observe(counted, every, went.alias("went"), matter.alias("matter"), *measures)
         name = f"__vk_first_{list(self.pinned.pins).index(table) + 1}"
@@ -205,7 +208,7 @@ class ReadOnce:
             int(found["rows"]),
             int(found["went"]),
             int(found["matter"]),
-            spreads.spreads(read, found),
+            spreads.spreads(told_of, found),
         )
         return self.first[table]
 
