@@ -23,7 +23,7 @@ from viewkeeper.algebra.relations import (
     names,
     pass_through,
 )
-from viewkeeper.algebra.scalars import TRUE, Column, Scalar, call
+from viewkeeper.algebra.scalars import ONE, TRUE, Column, Scalar, call
 from viewkeeper.changes.counts import FEW, RowCounts
 from viewkeeper.changes.order import fewest_first
 from viewkeeper.changes.propagate import change
@@ -98,7 +98,7 @@ def test_two_tables_or_large_ones_stay_as_they_are() -> None:
         (Join(Changes("customer", CUSTOMER.columns), ORDERS, "inner", same("c_key", "o_customer")), 1_500),
         (Join(ORDERS, Changes("customer", CUSTOMER.columns), "semi", same("c_key", "o_customer")), 1_500),
         (Join(NEW_LINES, ORDERS, "anti", same("o_key", "l_order")), 3_000),
-        (Join(LINES, NATIONS, "inner", same("l_price", "n_key")), 250),  # nothing is known: a guess
+        (Join(table("large", "x"), NATIONS, "inner", same("x", "n_key")), 25_000),  # a value may be there often
         (Join(NEW_LINES, NATIONS, "inner", TRUE), 75_000),
         (Aggregate(LINES, (), ()), 1),
         (Union((NATIONS, NATIONS)), 50),
@@ -107,8 +107,15 @@ def test_two_tables_or_large_ones_stay_as_they_are() -> None:
     ],
 )
 def test_rows_are_counted_by_keys(rel: Relation, rows: float) -> None:
-    counts = RowCounts(COUNTS.tables, {"lines": 3_000, "customer": 150}, KEYS)
-    assert counts.rows(rel) == rows
+    tables = {**COUNTS.tables, "large": 1_000_000}
+    assert RowCounts(tables, {"lines": 3_000, "customer": 150}, KEYS).rows(rel) == rows
+
+
+def test_what_is_likely_is_less() -> None:
+    some = Filter(LINES, call("AND", call(">", Column("l_price"), ONE), call("IS NOT NULL", Column("l_order"))))
+    likely = RowCounts(COUNTS.tables, {}, guessing=True)
+    assert COUNTS.rows(some) == 6_000_000 and likely.rows(some) == 3_000_000
+    assert likely.rows(Join(LINES, NATIONS, "inner", same("l_price", "n_key"))) == 250
 
 
 @pytest.mark.parametrize(

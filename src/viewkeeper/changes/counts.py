@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from math import prod
+from math import prod, sqrt
 from typing import assert_never
 
 from viewkeeper.algebra.keys import NOTHING, Declared, equal_columns, keys, origins
@@ -33,7 +33,7 @@ from viewkeeper.algebra.relations import (
 from viewkeeper.algebra.scalars import Call, Scalar, conjuncts
 
 FEW = 200_000  # rows that are sent to the other side of a join
-_MATCHES = 10  # of a value, where nothing is known
+_MATCHES = 10  # of a value, as is likely where nothing is known
 _LEFT = {"=": 0.2, "IN": 0.3, "LIKE": 0.2, "<": 0.5, "<=": 0.5, ">": 0.5, ">=": 0.5}  # by a comparison
 
 
@@ -44,7 +44,7 @@ class RowCounts:
     tables: dict[str, int]  # grows with the parts that are computed on the way
     changes: Mapping[str, int]
     declared: Declared = NOTHING
-    guessing: bool = False  # what conditions leave, too; else all rows may be left
+    guessing: bool = False  # what is likely; else what is to be reckoned with: large tables may hold a value often
     known: dict[Relation, float] = field(default_factory=dict)
 
     def rows(self, rel: Relation) -> float:
@@ -122,7 +122,8 @@ class RowCounts:
         if any(key <= set(ours) for key in keys(rel.left, self.declared)):
             bounds.append(right)
         values = max(self._values(rel.left, ours), self._values(rel.right, theirs))
-        bounds.append(left * right / values if values else min(left, right) * _MATCHES)
+        matches = _MATCHES if self.guessing else sqrt(max(left, right))
+        bounds.append(left * right / values if values else min(left, right) * matches)
         return min(bounds)
 
     def _values(self, rel: Relation, columns: tuple[str, ...]) -> float:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
+from math import isfinite
 
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as f
@@ -118,7 +119,10 @@ class ReadOnce:
         """About how many rows are shuffled at once; None where a join has no side that is small."""
         if self.counts is None or any(self.counts.sent(n) is None for n in walk(change) if isinstance(n, Join)):
             return None
-        return max((self.counts.rows(n.input) for n in walk(change) if isinstance(n, Aggregate | Window)), default=0)
+        shuffled = max(
+            (self.counts.rows(n.input) for n in walk(change) if isinstance(n, Aggregate | Window)), default=0
+        )
+        return shuffled if isfinite(shuffled) else None
 
     def sent(self, join: Join) -> Side | None:
         return self.counts.sent(join) if self.counts is not None else None

@@ -25,10 +25,12 @@ def write_rows(rows: DataFrame, mode: Mode, table: DataFiles, folder: Path) -> N
         return None
     counted, place = Observation(), folder / f"vk-{uuid.uuid4().hex}"
     one = rows.select(*columns).observe(counted, f.count(f.lit(1)).alias("rows")).coalesce(1)
-    one.write.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false").parquet(local(str(place)))
-    count = int(counted.get["rows"])
-    written = [part.rename(folder / part.name) for part in place.glob("*.parquet")] if count else []
-    shutil.rmtree(place)
+    try:
+        one.write.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false").parquet(local(str(place)))
+        count = int(counted.get["rows"])
+        written = [part.rename(folder / part.name) for part in place.glob("*.parquet")] if count else []
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
     return NewFiles(folder, mode, {path.name: count for path in written})
 
 
