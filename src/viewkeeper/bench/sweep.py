@@ -19,7 +19,7 @@ TOGETHER, ONE_BY_ONE = "together", "one by one"
 
 def sweep(case: Sweep, bench: Bench) -> Iterator[Sample]:
     stand = bench.stand()
-    stand.add(case.views)
+    stand.add(case.views, both=case.both > 0)
     for view in case.by_hand:
         bench.sql(f"CREATE OR REPLACE TABLE {_hand(view)} USING DELTA AS SELECT * FROM {view}")
     for number in range(case.rounds):
