@@ -159,6 +159,7 @@ CONSTRUCTS = (
         "SELECT store, sum(price) / sum(sum(price)) OVER () AS share FROM sales GROUP BY store",
         f"{OPERATORS}/window.md",
         "the groups are kept, the function is computed when the view is read",
+        2,
     ),
     Construct(
         "`sum`, `avg` of `float`, `double`, `first_value` … over `RANGE` with an offset",

@@ -40,6 +40,11 @@ class Block:
         """Whether its columns are those of FROM: anything computed must be so before an outer join pads it."""
         return all(is_reference(text) for text in self.columns.values())
 
+    @property
+    def grouped_by_columns(self) -> bool:
+        """Whether it is grouped by columns of FROM: what is computed Spark does not always know again in a window."""
+        return all(is_reference(text) for text in self.group_by)
+
     def select(self, labels: Mapping[str, str]) -> str:
         """The text; `labels` says which columns come out, and under which name."""
         items = [_aliased(self.columns[n], label) for n, label in labels.items()] or ["1 AS __vk_nothing"]

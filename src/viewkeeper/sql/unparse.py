@@ -18,7 +18,9 @@ from viewkeeper.algebra.relations import (
     Changes,
     Filter,
     Generate,
+    Item,
     Join,
+    Measure,
     Pivot,
     Project,
     Relation,
@@ -31,6 +33,7 @@ from viewkeeper.algebra.relations import (
     Unpivot,
     Values,
     Window,
+    WindowColumn,
     names,
 )
 from viewkeeper.algebra.scalars import TRUE, Call, Scalar
@@ -72,7 +75,7 @@ class CurrentTables:
 
 def unparse(rel: Relation, leaves: Leaves | None = None) -> str:
     """One Spark SQL query for the relation, its columns in order and under their names."""
-    return _Writer(leaves or CurrentTables()).query(rel)
+    return _Writer(leaves or CurrentTables(), _column_names(rel)).query(rel)
 
 
 @dataclass
@@ -107,7 +110,7 @@ class _Writer:
             case Changes(table, columns):
                 alias = self.alias(f"{table}_changes")
                 mapping = {c.name: f"{alias}.{quote(c.source)}" for c in columns}
-                mapping[WEIGHT] = f"{alias}.{WEIGHT}"
+                mapping[WEIGHT] = f"{alias}.{quote(WEIGHT)}"
                 return Block(f"({indent(self.leaves.changes(table, columns))}) AS {alias}", mapping)
             case Values():
                 return self.values(rel)
@@ -175,7 +178,8 @@ class _Writer:
     def window(self, rel: Window) -> Block:
         below = self.block(rel.input)
         read = {*rel.partition_by, *(o.column for o in rel.order_by)}
-        if below.tail or below.windowed & read.union(*(c.reads for c in rel.columns)):
+        read = read.union(*(c.reads for c in rel.columns))
+        if below.tail or below.windowed & read or (below.aggregated and not below.grouped_by_columns):
             below = self.wrap(below)
         parts = [f"PARTITION BY {', '.join(below.columns[c] for c in rel.partition_by)}"] if rel.partition_by else []
         if rel.order_by:
@@ -285,11 +289,12 @@ class _Writer:
     def join(self, rel: Join) -> Block:
         left = self.block(rel.left)
         pinned = rel.kind == "full" or rel.lateral
-        if not left.plain or (pinned and left.where) or (rel.kind == "full" and not left.bare):
+        computed = rel.kind in ("inner", "full")
+        if not left.plain or (pinned and left.where) or (computed and not left.bare):
             left = self.wrap(left)
         right = self.lateral(rel.right, left) if rel.lateral else self.block(rel.right)
-        padded = rel.kind in ("left", "full")
-        if not right.plain or (right.where and rel.kind != "inner") or (padded and not right.bare):
+        computed = rel.kind in ("inner", "left", "full")
+        if not right.plain or (right.where and rel.kind != "inner") or (computed and not right.bare):
             right = self.wrap(right)
         columns = {**left.columns, **right.columns}
         opposite = f"({right.source})" if right.joined else right.source
@@ -338,6 +343,12 @@ class _Writer:
             alias = f"{name}_{count}"
         self.aliases.add(alias.lower())
         return quote(alias)
+
+
+def _column_names(rel: Relation) -> set[str]:
+    """The names no table may have: in a subquery, the column of that name would be looked into first."""
+    named = {node.name for node in walk(rel) if isinstance(node, Item | Measure | WindowColumn | ScanColumn)}
+    return {name.lower() for name in named.union(n.source for n in walk(rel) if isinstance(n, ScanColumn))}
 
 
 _JOINS = {
