@@ -200,9 +200,7 @@ def test_leaves() -> None:
     text = unparse(Join(old, changes, "inner", TRUE), DuckTables())
     assert "FROM r_old AS `r`" in text
     assert "(SELECT `Order`, __vk_weight FROM t_changes) AS `t_changes`" in text
-    assert text.startswith(
-        "SELECT `r`.`a`, `r`.`b`, `t_changes`.`Order` AS `o`, `t_changes`.`__vk_weight`"
-    )
+    assert text.startswith("SELECT `r`.`a`, `r`.`b`, `t_changes`.`Order` AS `o`, `t_changes`.`__vk_weight`")
 
 
 def test_names_are_quoted() -> None:

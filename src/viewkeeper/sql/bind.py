@@ -395,7 +395,7 @@ class _Binder:
                 return Project(inner, tuple(renamed))
             case Top(_, order_by, limit, offset):
                 return Top(inner, tuple(replace(o, column=by[o.column]) for o in order_by), limit, offset)
-            case Window(_, partition_by, order_by, columns):
+            case Window(_, partition_by, order_by, functions):
                 order = tuple(replace(o, column=by[o.column]) for o in order_by)
                 computed = (
                     replace(
@@ -404,7 +404,7 @@ class _Binder:
                         args=tuple(substitute(a, columns_by) for a in c.args),
                         where=substitute(c.where, columns_by) if c.where is not None else None,
                     )
-                    for c in columns
+                    for c in functions
                 )
                 return Window(inner, tuple(by[k] for k in partition_by), order, tuple(computed))
 
