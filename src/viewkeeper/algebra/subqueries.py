@@ -229,12 +229,18 @@ def _denied_inside(scalar: Scalar) -> Scalar:
     """Each NOT next to what it denies, where Spark moves it before it asks whether it is IN or NOT IN."""
 
     def inward(part: Scalar) -> Scalar | None:
+        if not subqueries(part):
+            return None
         match part:
-            case Call("NOT", (Call("AND" | "OR" as name, terms),)) if subqueries(part):
+            case Call("NOT", (Call("AND" | "OR" as name, terms),)):
                 denied = tuple(_denied_inside(call("NOT", term)) for term in terms)
                 return Call("OR" if name == "AND" else "AND", denied)
-            case Call("NOT", (Call("NOT", (term,)),)) if subqueries(part):
+            case Call("NOT", (Call("NOT", (term,)),)):
                 return _denied_inside(term)
+            case Call("=" | "<>" as name, (term, Literal() as truth)) | Call(
+                "=" | "<>" as name, (Literal() as truth, term)
+            ) if truth in (TRUE, FALSE):
+                return _denied_inside(term if (name == "=") == (truth == TRUE) else call("NOT", term))
             case _:
                 return None
 
