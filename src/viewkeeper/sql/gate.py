@@ -204,8 +204,9 @@ class _Canon:
             if number:
                 meaning[number] = shown
             outputs.append(shown)
-        shown_keys = sorted({key if "#" in key else "constant" for key in keys})  # Spark writes 0 for some constants
-        lines = (f"Aggregate {shown_keys}, {list(made)}", *("  " + line for line in below))
+        # Constants count only where they are all there is: then no rows make no group.
+        compared = [key for key in keys if "#" in key] or ["constant"][: len(keys)]
+        lines = (f"Aggregate {compared}, {list(made)}", *("  " + line for line in below))
         return _Shown(lines, tuple(outputs), meaning, tuple(n for n in unsaid if n in outputs))
 
     def resolve(self, text: str, meaning: dict[str, str], unsaid: list[str]) -> str:
