@@ -210,7 +210,9 @@ TYPES = {
 }  # fmt: skip
 
 # What `make test` has time for; `make fuzz` runs all.
-FEW = frozenset("""full_ not_in not_in_or share_of_all over_share correlated except_all latest numbered best over_best pivot_ lateral_left""".split())
+FEW = frozenset(
+    """full_ not_in not_in_or share_of_all over_share correlated except_all latest numbered best over_best pivot_ lateral_left""".split()
+)
 
 SETUP = [
     f"CREATE TABLE o (id BIGINT, k INT, price DECIMAL(8,2), day DATE, tag STRING) USING DELTA {FEED}",

@@ -36,7 +36,7 @@ from viewkeeper.algebra.relations import (
     WindowColumn,
     names,
 )
-from viewkeeper.algebra.scalars import TRUE, Call, Scalar
+from viewkeeper.algebra.scalars import TRUE, Call, Outer, Scalar
 from viewkeeper.algebra.scalars import columns as columns_of
 from viewkeeper.algebra.sessions import SESSION
 from viewkeeper.algebra.settled import in_order
@@ -115,13 +115,13 @@ class _Writer:
             case Values():
                 return self.values(rel)
             case Filter(input, predicate):
-                below = self.untimed(self.next_to(input), predicate)
+                below = self.seen_from(self.next_to(input), predicate)
                 text = self.render(predicate, below.columns)
                 if below.aggregated:
                     return replace(below, having=(*below.having, text))
                 return replace(below, where=(*below.where, text))
             case Project(input, items):
-                below = self.untimed(self.block(input), *(i.value for i in items))
+                below = self.seen_from(self.block(input), *(i.value for i in items))
                 mapping = {i.name: self.render(i.value, below.columns) for i in items}
                 if any(len(text) > LONG_EXPRESSION for text in below.columns.values()):
                     below = self.wrap(below)
@@ -152,10 +152,15 @@ class _Writer:
         below = self.block(rel)
         return self.wrap(below) if below.ended else below
 
-    def untimed(self, block: Block, *above: Scalar) -> Block:
-        """The block, finished if window_time() is asked above its groups: Spark knows the window only from outside."""
-        calls = (n for scalar in above for n in walk(scalar) if isinstance(n, Call))
-        return self.wrap(block) if block.aggregated and any(c.name == "WINDOW_TIME" for c in calls) else block
+    def seen_from(self, block: Block, *above: Scalar) -> Block:
+        """The block, finished if something above its groups can see what is asked of them only from outside.
+
+        window_time() knows the window so, and a subquery the aggregates.
+        """
+        asked = [n for scalar in above for n in walk(scalar)] if block.aggregated else []
+        timed = any(isinstance(n, Call) and n.name == "WINDOW_TIME" for n in asked)
+        measured = any(isinstance(n, Outer) and n.name in block.measured for n in asked)
+        return self.wrap(block) if timed or measured else block
 
     def aggregate(self, rel: Aggregate) -> Block:
         if any(m.settled for m in rel.measures):
