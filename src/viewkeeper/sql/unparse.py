@@ -153,14 +153,14 @@ class _Writer:
         return self.wrap(below) if below.ended else below
 
     def seen_from(self, block: Block, *above: Scalar) -> Block:
-        """The block, finished if something above its groups can see what is asked of them only from outside.
+        """The block, finished if what is above it can see what is computed there only from outside.
 
-        window_time() knows the window so, and a subquery the aggregates.
+        window_time() sees the window of groups so, and a subquery aggregates and window functions.
         """
-        asked = [n for scalar in above for n in walk(scalar)] if block.aggregated else []
-        timed = any(isinstance(n, Call) and n.name == "WINDOW_TIME" for n in asked)
-        measured = any(isinstance(n, Outer) and n.name in block.measured for n in asked)
-        return self.wrap(block) if timed or measured else block
+        computed = block.measured | block.windowed
+        asked = [n for scalar in above for n in walk(scalar)] if block.aggregated or computed else []
+        timed = block.aggregated and any(isinstance(n, Call) and n.name == "WINDOW_TIME" for n in asked)
+        return self.wrap(block) if timed or any(isinstance(n, Outer) and n.name in computed for n in asked) else block
 
     def aggregate(self, rel: Aggregate) -> Block:
         if any(m.settled for m in rel.measures):
