@@ -396,3 +396,9 @@ def test_by_which_constant_rows_are_grouped_does_not_matter() -> None:
     assert canonical(grouped.replace("[0]", "[k#1]")) == canonical(grouped.replace("[0]", "[x, k#1]"))
     assert canonical(grouped) != canonical(grouped.replace("[0], ", ""))
     assert canonical(grouped) != canonical(grouped.replace("[x AS", "[y AS"))
+
+
+def test_how_a_name_of_several_words_is_written_does_not_matter() -> None:
+    plan = "Project [a b#1, (x.y#2 > 1) AS z#3]\n+- Relation default.t[a b#1,x.y#2] parquet\n"
+    assert canonical(plan) == canonical(plan.replace("Project [a b", "Project [A B").replace("(x.y", "(X.Y"))
+    assert canonical(plan) != canonical(plan.replace("[a b#1, (x.y#2", "[x.y#2, (a b#1"))

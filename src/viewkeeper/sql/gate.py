@@ -38,9 +38,9 @@ def optimized_plan(explained: str) -> str:
 
 def canonical(plan: str) -> str:
     """The plan in a form that is equal for plans that differ in nothing that matters to a bag of rows."""
-    names = {(name, number) for name, number in _NAMED.findall(plan)} | _expanded(plan)
+    names = {(name, number) for name, number in _NAMED.findall(plan)} | _odd_names(plan)
     for name, number in sorted(names, key=lambda n: -len(n[0])):
-        plan = re.sub(re.escape(name) + rf"#{number}(?!\d)", f"#{number}", plan)
+        plan = re.sub(re.escape(name) + rf"#{number}(?!\d)", f"#{number}", plan, flags=re.IGNORECASE)
     plan = _ATTRIBUTE.sub(r"#\1", plan).replace("Join Cross", "Join Inner")
     plan = _HINT.sub("", _GENERATE.sub(r"\1[", plan))
     root = _tree(plan.splitlines())
@@ -48,9 +48,11 @@ def canonical(plan: str) -> str:
     return "\n".join([f"output {shown.outputs}", *shown.lines])
 
 
-def _expanded(plan: str) -> set[tuple[str, str]]:
-    """The names and numbers of what Expand makes, which it names by whole expressions."""
-    lists = (line[_last_list(line) : -1] for line in plan.splitlines() if line.lstrip(" :+-").startswith("Expand ["))
+def _odd_names(plan: str) -> set[tuple[str, str]]:
+    """The names and numbers of columns whose names may be more than a word: of tables, and of what Expand makes."""
+    lines = (line.lstrip(" :+-") for line in plan.splitlines())
+    lists = [line[_last_list(line) : -1] for line in lines if line.startswith("Expand [")]
+    lists += re.findall(r"Relation [^\[]*\[(.*)\]", plan)
     found = (re.fullmatch(r"(.+)#(\d+)L?", item) for items in lists for item in _items(items))
     return {(match[1], match[2]) for match in found if match}
 
