@@ -47,6 +47,7 @@ READ = {
     "natural left": "SELECT a, s, b, d FROM r NATURAL LEFT JOIN t",
     "semi": "SELECT * FROM r LEFT SEMI JOIN t ON r.a = t.a AND t.d > 1",
     "anti": "SELECT * FROM r LEFT ANTI JOIN t ON r.a = t.a",
+    "semi with what is called as a column": "SELECT * FROM r LEFT SEMI JOIN t AS b ON r.b = b.a",
     "aggregate over an outer join": "SELECT r.s, count(t.d) AS n, count(*) AS m FROM r LEFT JOIN t ON r.a = t.a GROUP BY r.s",
     # Lateral
     "lateral": "SELECT r.a, q.d FROM r, LATERAL (SELECT t.d FROM t WHERE t.a = r.a) AS q",

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from reading import TABLES, bound, follows_every_change, reads_what_is_written
 
 from viewkeeper.algebra.relations import names
-from viewkeeper.changes.stored import stored_form
+from viewkeeper.changes.stored import KeptGroups, stored_form
 from viewkeeper.errors import SqlError
 from viewkeeper.sql.bind import Bound, bind
 from viewkeeper.sql.names import table_mentions, table_uses
@@ -117,16 +117,23 @@ def test_where_rows_are_put_does_not_matter(clause: str) -> None:
     assert bound(f"SELECT /*+ REPARTITION(3) */ a FROM r {clause}", ("a",)) == bound("SELECT a FROM r", ("a",))
 
 
-def test_a_view_reads_a_view(duck: Connection) -> None:
+@pytest.mark.parametrize(
+    "view",
+    [
+        "SELECT s, avg(a) AS m, count(*) AS n FROM r GROUP BY s HAVING count(*) > 1",
+        "SELECT s, count(*) * 100 / sum(count(*)) OVER () AS m, max(count(*)) FILTER (WHERE s <> '') OVER () AS n FROM r GROUP BY s",
+    ],
+)
+def test_a_view_reads_a_view(duck: Connection, view: str) -> None:
     """Over the backing table of another view, with its hidden columns, twice in one query."""
-    definition = bound("SELECT s, avg(a) AS m, count(*) AS n FROM r GROUP BY s HAVING count(*) > 1", ("s", "m", "n"))
-    form = stored_form(definition, "backing")
+    form = stored_form(bound(view, ("s", "m", "n")), "backing")
+    assert isinstance(form.kept, KeptGroups)
     rows = evaluate(form.kept.content, TABLES)
     tables = {**TABLES, "backing": TableStates(names(form.kept.content), rows, rows)}
     sql = "SELECT x.s, x.m, y.n FROM v AS x JOIN v AS y ON x.s = y.s WHERE x.n > 0"
     result = bind(parse_query(sql), FakeCatalog(v=form.public), ("s", "m", "n"))
     assert isinstance(result, Bound), str(result)
-    duck.execute("CREATE OR REPLACE TEMP VIEW v AS SELECT s, avg(a) m, count(*) n FROM r GROUP BY s HAVING n > 1")
+    duck.execute(f"CREATE OR REPLACE TEMP VIEW v AS {view}")
     assert comparable(evaluate(result.relation, tables)) == fetch(duck, sql)
 
 

@@ -31,6 +31,17 @@ READ = {
         AND b > 0""",
     "under or": "SELECT b FROM r WHERE b = 0 OR EXISTS (SELECT 1 FROM t WHERE t.a = r.a AND t.d > 2)",
     "in under or": "SELECT b FROM r WHERE b = 0 OR a IN (SELECT a FROM t)",
+    "not in and": "SELECT a, b FROM r WHERE NOT (a IN (SELECT a FROM t) AND b IN (SELECT `Order` FROM u))",
+    "not in or": "SELECT a, b FROM r WHERE NOT (a IN (SELECT a FROM t WHERE d > 2) OR s = 'b')",
+    "not not in": "SELECT a, b FROM r WHERE NOT (NOT a IN (SELECT a FROM t) OR NOT (b IN (SELECT `Order` FROM u) AND s = 'a'))",
+    "in is false": "SELECT a, b FROM r WHERE (a IN (SELECT a FROM t WHERE d > 2)) = FALSE AND TRUE <> (b IN (SELECT `Order` FROM u))",
+    "in is true": "SELECT a, b FROM r WHERE (NOT a IN (SELECT a FROM t WHERE d > 2)) = TRUE OR FALSE <> (b IN (SELECT `Order` FROM u))",
+    "correlated with an aggregate": """SELECT x.a, (SELECT count(*) FROM r AS y WHERE y.a = x.a AND y.b >= x.n) AS k FROM
+        (SELECT a, count(*) AS n FROM r GROUP BY a) AS x WHERE EXISTS (SELECT 1 FROM u WHERE `Order` <= x.n)""",
+    "correlated with a window": """SELECT x.a, (SELECT max(d) FROM t WHERE t.a <= x.n) AS k FROM
+        (SELECT a, row_number() OVER (PARTITION BY s ORDER BY a, b) AS n FROM r) AS x""",
+    "case when not in": "SELECT a, CASE WHEN a NOT IN (SELECT a FROM t WHERE d > 2) THEN 1 ELSE 2 END AS x FROM r",
+    "case when not in or": "SELECT b, CASE WHEN NOT (b > 5 OR a IN (SELECT a FROM t WHERE d > 2)) THEN 1 ELSE 2 END AS x FROM r",
     "not in under or": "SELECT b FROM r WHERE b = 0 OR NOT a IN (SELECT a FROM t)",
     # Where a comparison is unknown, Spark and DuckDB differ: see test_in_as_a_value_is_never_null.
     "in as a value": """SELECT a, a IN (SELECT a FROM t WHERE a > 0) AS x, a NOT IN (SELECT `Order` FROM u WHERE `Order` > 1) AS y

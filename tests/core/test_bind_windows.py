@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from duck import Connection
+from duck import Connection, to_duckdb
 from hypothesis import given, settings
-from reading import follows_every_change, reads_what_is_written
+from reading import TABLES, bound, follows_every_change, reads_what_is_written
 
+from viewkeeper.algebra.orders import without_ties
+from viewkeeper.algebra.relations import names
+from viewkeeper.changes.stored import KeptGroups, stored_form
+from viewkeeper.testing.bags import TableStates, evaluate
 from viewkeeper.testing.histories import History, histories
 
 pytestmark = pytest.mark.core
@@ -30,6 +34,11 @@ READ = {
         FROM r GROUP BY s, a""",
     "order of a window by groups": "SELECT a, row_number() OVER w AS n FROM r GROUP BY a WINDOW w AS (ORDER BY count(*) DESC, a)",
     "share of a total": "SELECT s, sum(b) * 100 / sum(sum(b)) OVER (PARTITION BY s IS NULL) AS x FROM r GROUP BY s",
+    "share of all groups": "SELECT s, sum(b) * 100 / sum(sum(b)) OVER () AS x, count(*) * 100 / sum(count(*)) OVER () AS y FROM r GROUP BY s",
+    "next group": """SELECT s, n, lead(s) OVER (ORDER BY n, s) AS x, sum(n) OVER (ORDER BY n DESC, s ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING) AS y
+        FROM (SELECT s, count(*) AS n FROM r GROUP BY s HAVING count(*) > 0) AS q WHERE n < 3""",
+    "groups of shares": """SELECT x > 30 AS large, count(*) AS n FROM (SELECT s, count(*) * 100 / sum(count(*)) OVER () AS x FROM r
+        GROUP BY s) AS q GROUP BY x > 30""",
     "window over a join": "SELECT d, row_number() OVER (PARTITION BY r.a ORDER BY d, b, r.s, t.s) AS n FROM r JOIN t ON r.a = t.a",
     "window over a window": """SELECT a, sum(n) OVER (PARTITION BY a) AS x FROM
         (SELECT a, row_number() OVER (PARTITION BY s ORDER BY a, b) AS n FROM r) AS q""",
@@ -73,3 +82,14 @@ def test_reads_what_is_written(duck: Connection, sql: str) -> None:
 @given(history=histories(steps=1))
 def test_follows_every_change(duck: Connection, sql: str, history: History) -> None:
     follows_every_change(duck, sql, history)
+
+
+@pytest.mark.parametrize("sql", [READ["share of all groups"], READ["next group"]])
+def test_a_window_of_all_groups_is_computed_when_the_view_is_read(duck: Connection, sql: str) -> None:
+    """The groups are kept, so that a change touches as many rows as it touches groups."""
+    definition = without_ties(bound(sql, tuple(column[0] for column in duck.execute(to_duckdb(sql)).description)))
+    form = stored_form(definition, "v")
+    assert isinstance(form.kept, KeptGroups)
+    kept = evaluate(form.kept.content, TABLES)
+    tables = {**TABLES, "v": TableStates(names(form.kept.content), kept, kept)}
+    assert evaluate(form.public, tables) == evaluate(definition, TABLES)

@@ -309,3 +309,96 @@ def test_ranges_are_told_apart() -> None:
 def test_ranges_that_cannot_be_told_apart_are_like_nothing() -> None:
     bare = "Join Inner, (id#1L < id#3L)\n:- Range (0, 5, step=1)\n+- Range (0, 5, step=1)\n"
     assert canonical(bare) != canonical(bare.replace("#1L", "#8L").replace("#3L", "#9L"))
+
+
+WITH_A_SUBQUERY = """\
+Project [v#2, (w#3 > scalar-subquery#9 []) AS x#4]
+:  +- Aggregate [max(a#11) AS m#12]
+:     +- Filter (isnotnull(a#11) AND (a#11 < 7))
+:        +- Relation default.s[a#11,b#13] parquet
++- Filter (v#2 > 1)
+   +- Relation default.t[v#2,w#3] parquet
+"""
+
+
+def test_what_is_below_a_projection_with_a_subquery_matters() -> None:
+    subquery = "".join(WITH_A_SUBQUERY.splitlines(keepends=True)[1:4])
+    lower = WITH_A_SUBQUERY.replace(subquery, "").replace("(w#3 > scalar-subquery#9 [])", "(w#3 > m#8)")
+    assert canonical(WITH_A_SUBQUERY) == canonical(WITH_A_SUBQUERY.replace("#9 ", "#19 ").replace("#11", "#21"))
+    for other in (
+        lower,
+        WITH_A_SUBQUERY.replace("v#2 > 1", "v#2 > 2"),
+        WITH_A_SUBQUERY.replace("a#11 < 7", "a#11 < 8"),
+        WITH_A_SUBQUERY.replace("max(a#11)", "max(b#13)"),
+        WITH_A_SUBQUERY.replace("default.t", "default.u"),
+    ):
+        assert canonical(other) != canonical(WITH_A_SUBQUERY)
+
+
+def test_what_is_below_groups_with_a_subquery_matters() -> None:
+    grouped = WITH_A_SUBQUERY.replace(
+        "Project [v#2, (w#3 > scalar-subquery#9 []) AS x#4]", "Aggregate [v#2], [v#2, scalar-subquery#9 [] AS x#4]"
+    )
+    assert canonical(grouped) != canonical(grouped.replace("v#2 > 1", "v#2 > 2"))
+
+
+def test_a_subquery_twice_is_the_same_value() -> None:
+    subquery = "".join(WITH_A_SUBQUERY.splitlines(keepends=True)[1:4])
+    again = re.sub(r"#(1\d)", r"#2\1", subquery)
+    one = WITH_A_SUBQUERY.replace("[v#2, (w#3 >", "[scalar-subquery#9 [] AS y#5, (w#3 >", 1)
+    one = one.replace(subquery, subquery.replace(":  +-", ":  :-", 1).replace("\n:   ", "\n:  :") + subquery)
+    other = one.replace(subquery, again).replace("> scalar-subquery#9", "> scalar-subquery#10")
+    assert canonical(one) == canonical(other)
+    assert canonical(one) != canonical(other.replace("a#211 < 7", "a#211 < 8"))
+
+
+OVER = """\
+Project [v#2, (r#4 + r#4) AS x#6]
++- Window [rank(v#2) windowspecdefinition(w#3, v#2 ASC NULLS FIRST) AS r#4, sum(v#2) windowspecdefinition(w#3) AS s#5], [w#3]
+   +- Relation default.t[v#2,w#3] parquet
+"""
+
+
+def test_a_window_function_twice_is_the_same_value() -> None:
+    rank = "rank(v#2) windowspecdefinition(w#3, v#2 ASC NULLS FIRST) AS"
+    twice = OVER.replace(f"{rank} r#4", f"{rank} r#4, {rank} r#7").replace("r#4 + r#4", "r#4 + r#7")
+    last = OVER.replace(f"{rank} r#4, ", "").replace("AS s#5]", f"AS s#5, {rank} r#4]")
+    for same in (twice, last):
+        assert same != OVER
+        assert canonical(same) == canonical(OVER)
+    for other in (OVER.replace("r#4 + r#4", "r#4 + s#5"), OVER.replace("v#2 ASC", "v#2 DESC")):
+        assert canonical(other) != canonical(OVER)
+
+
+def test_a_window_of_all_rows() -> None:
+    whole = OVER.replace("], [w#3]", "]").replace("(w#3, v#2", "(v#2").replace("(w#3)", "()")
+    assert canonical(whole) == canonical(whole.replace("r#4", "q#8"))
+    assert canonical(whole) != canonical(OVER)
+
+
+def test_the_names_of_what_distinct_aggregates_are_spread_by_do_not_matter() -> None:
+    spread = """\
+Aggregate [k#1], [k#1, count(t.v#8) FILTER (WHERE ((gid#7 = 1) AND (t.v > 2)#10)) AS a#3L]
++- Aggregate [k#1, t.v#8, gid#7], [k#1, t.v#8, gid#7, max((t.v > 2)#9) AS (t.v > 2)#10]
+   +- Expand [[k#1, v#2, 1, (v#2 > 2)]], [k#1, t.v#8, gid#7, (t.v > 2)#9]
+      +- Relation default.t[k#1,v#2] parquet
+"""
+    renamed = spread.replace("t.v", "some_query.v_3")
+    assert renamed != spread
+    assert canonical(renamed) == canonical(spread)
+    assert canonical(renamed.replace("(v#2 > 2)]]", "(v#2 > 3)]]")) != canonical(spread)
+
+
+def test_by_which_constant_rows_are_grouped_does_not_matter() -> None:
+    grouped = "Aggregate [0], [x AS a#3, count(1) AS n#4L]\n+- Relation default.t[k#1,v#2] parquet\n"
+    assert canonical(grouped) == canonical(grouped.replace("[0]", "[x]"))
+    assert canonical(grouped) != canonical(grouped.replace("[0]", "[k#1]"))
+    assert canonical(grouped.replace("[0]", "[k#1]")) == canonical(grouped.replace("[0]", "[x, k#1]"))
+    assert canonical(grouped) != canonical(grouped.replace("[0], ", ""))
+    assert canonical(grouped) != canonical(grouped.replace("[x AS", "[y AS"))
+
+
+def test_how_a_name_of_several_words_is_written_does_not_matter() -> None:
+    plan = "Project [a b#1, (x.y#2 > 1) AS z#3]\n+- Relation default.t[a b#1,x.y#2] parquet\n"
+    assert canonical(plan) == canonical(plan.replace("Project [a b", "Project [A B").replace("(x.y", "(X.Y"))
+    assert canonical(plan) != canonical(plan.replace("[a b#1, (x.y#2", "[x.y#2, (a b#1"))

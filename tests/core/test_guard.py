@@ -8,8 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from hand_made import make_table, make_view
 
 from viewkeeper.errors import StorageError
+from viewkeeper.runtime.failures import translate
 from viewkeeper.runtime.guard import only_installer
 
 pytestmark = pytest.mark.core
@@ -48,3 +50,27 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
 def test_a_table_elsewhere_needs_no_lock(tmp_path: Path) -> None:
     with only_installer(None), only_installer(tmp_path / "nowhere"):
         pass
+
+
+def test_an_error_says_why_rather_than_where(tmp_path: Path) -> None:
+    make_table(tmp_path, "sales")
+    view = make_view(tmp_path, "CREATE MATERIALIZED VIEW v AS SELECT id FROM sales")
+    failed = Exception("[TASK_WRITE_FAILED] Task failed while writing rows to file:/x. SQLSTATE: 58030")
+    failed.java_exception = _Java("[DIVIDE_BY_ZERO] Division by zero.")  # type: ignore[attr-defined]
+    assert str(translate(failed, view, "created")) == f"{view.name} was not created: [DIVIDE_BY_ZERO] Division by zero."
+
+
+class _Java:
+    """An error of the JVM, as far as it is asked."""
+
+    def __init__(self, message: str) -> None:
+        self.message = message
+
+    def getMessage(self) -> str:
+        return self.message
+
+    def getCause(self) -> None:
+        return None
+
+    def getSuppressed(self) -> list[_Java]:
+        return []

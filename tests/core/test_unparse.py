@@ -18,16 +18,19 @@ from viewkeeper.algebra.relations import (
     Join,
     JoinKind,
     Measure,
+    Ordering,
     Project,
     Relation,
     Scan,
     ScanColumn,
     Union,
     Values,
+    Window,
+    WindowColumn,
     empty,
     pass_through,
 )
-from viewkeeper.algebra.scalars import NULL, ONE, TRUE, Cast, Column, Literal, Scalar, Verbatim, call
+from viewkeeper.algebra.scalars import NULL, ONE, TRUE, Cast, Column, Literal, Outer, Scalar, Subquery, Verbatim, call
 from viewkeeper.sql.bind import Bound, bind
 from viewkeeper.sql.parse import parse_query
 from viewkeeper.sql.render import quote, render, string_literal
@@ -117,12 +120,28 @@ def test_a_join_on_the_right_is_bracketed() -> None:
     assert "CROSS JOIN (s AS `s`\nCROSS JOIN t AS `t`)" in unparse(Join(R, right, "inner", TRUE))
 
 
-def test_what_is_computed_on_a_padded_side_stays_there() -> None:
+@pytest.mark.parametrize(("kind", "words"), [("inner", "INNER JOIN"), ("left", "LEFT JOIN")])
+def test_what_is_computed_below_a_join_stays_there(kind: JoinKind, words: str) -> None:
+    """What is padded must be computed before; and Spark concludes more of a column than of its expression."""
     right = Project(scan("s", "c"), items(x=call("COALESCE", Column("c"), ONE)))
-    text = unparse(Join(R, right, "left", call("=", A, Column("x"))))
-    assert "LEFT JOIN (SELECT COALESCE(`s`.`c`, 1) AS `x`\n  FROM s AS `s`) AS `q` ON (`r`.`a` = `q`.`x`)" in text
-    inner = unparse(Join(R, right, "inner", call("=", A, Column("x"))))
-    assert "INNER JOIN s AS `s` ON (`r`.`a` = COALESCE(`s`.`c`, 1))" in inner
+    text = unparse(Join(R, right, kind, call("=", A, Column("x"))))
+    assert f"{words} (SELECT COALESCE(`s`.`c`, 1) AS `x`\n  FROM s AS `s`) AS `q` ON (`r`.`a` = `q`.`x`)" in text
+
+
+def test_no_table_is_called_as_a_column() -> None:
+    """In a subquery, Spark looks into the nearer column of that name rather than at the table."""
+    outer = scan("dept", "id")
+    inner = Filter(scan("emp", "dept=d", "x"), call("=", Column("d"), Outer("id")))
+    text = unparse(Filter(outer, Subquery("exists", (), inner)))
+    assert "FROM dept AS `dept_2`" in text
+    assert "(`emp`.`dept` = `dept_2`.`id`)" in text
+
+
+def test_windows_over_computed_groups_are_apart() -> None:
+    """Spark does not always know in a window what was computed to group by."""
+    grouped = Aggregate(Project(R, items(x=call("+", A, ONE))), ("x",), ())
+    numbered = Window(grouped, (), (Ordering("x"),), (WindowColumn("n", "ROW_NUMBER", (), "int"),))
+    assert "ROW_NUMBER() OVER (ORDER BY `q`.`x` ASC NULLS FIRST)" in unparse(numbered)
 
 
 def test_a_filter_on_a_padded_side_stays_there() -> None:
@@ -181,9 +200,8 @@ def test_leaves() -> None:
     text = unparse(Join(old, changes, "inner", TRUE), DuckTables())
     assert "FROM r_old AS `r`" in text
     assert "(SELECT `Order`, __vk_weight FROM t_changes) AS `t_changes`" in text
-    assert text.startswith(
-        "SELECT /*+ BROADCAST(`t_changes`) */ `r`.`a`, `r`.`b`, `t_changes`.`Order` AS `o`, `t_changes`.__vk_weight AS `__vk_weight`"
-    )
+    shown = "`r`.`a`, `r`.`b`, `t_changes`.`Order` AS `o`, `t_changes`.`__vk_weight`"
+    assert text.startswith(f"SELECT /*+ BROADCAST(`t_changes`) */ {shown}")
 
 
 def test_names_are_quoted() -> None:

@@ -30,6 +30,8 @@ JOINS = {
     "not_exists": "SELECT k, name FROM c WHERE NOT EXISTS (SELECT 1 FROM o WHERE o.k = c.k)",
     "in_": "SELECT id, price FROM o WHERE k IN (SELECT k FROM c WHERE name IS NOT NULL)",
     "not_in": "SELECT id FROM o WHERE k NOT IN (SELECT k FROM e WHERE price > 4)",
+    "not_in_or": "SELECT id FROM o WHERE NOT (k IN (SELECT k FROM e WHERE price > 4) OR price > 7)",
+    "case_not_in": "SELECT id, CASE WHEN k NOT IN (SELECT k FROM e) THEN 1 ELSE 2 END AS x, (k IN (SELECT k FROM c)) = false AS y FROM o",
     "under_or": "SELECT id FROM o WHERE price < 2 OR k IN (SELECT k FROM c) AND NOT EXISTS (SELECT 1 FROM e WHERE e.id = o.id)",
     "in_select": "SELECT id, k IN (SELECT k FROM c) AS known, CASE WHEN EXISTS (SELECT 1 FROM e WHERE e.k = o.k) THEN 1 END AS x FROM o",
     "threshold": "SELECT id, price FROM o WHERE price > (SELECT avg(price) FROM e)",
@@ -55,6 +57,20 @@ OTHERS = {
     "ranked_groups": """SELECT k, tag, sum(price) AS x, dense_rank() OVER (PARTITION BY k ORDER BY sum(price) DESC) AS n
                         FROM o GROUP BY k, tag""",
     "qualified": "SELECT o.id, c.name FROM o JOIN c ON o.k = c.k QUALIFY row_number() OVER (PARTITION BY c.name ORDER BY o.price DESC, o.id, o.day) <= 2",
+    "share_of_all": """SELECT tag, sum(price) AS x, sum(price) / sum(sum(price)) OVER () AS share,
+                       ntile(2) OVER (ORDER BY sum(price), tag) AS half FROM o GROUP BY tag""",
+    "over_share": "SELECT half, max(share) AS most, count(*) AS n FROM share_of_all GROUP BY half",
+    "islands": """SELECT k, min(d) AS since, count(*) AS n FROM (SELECT k, d, date_sub(d, CAST(row_number() OVER (PARTITION BY k
+                  ORDER BY d) AS INT)) AS g FROM (SELECT DISTINCT k, CAST(day AS DATE) AS d FROM o)) GROUP BY k, g""",
+    "classes": """SELECT k, x, CASE WHEN r / t <= 0.5 THEN 'A' WHEN r / t <= 0.9 THEN 'B' ELSE 'C' END AS class FROM
+                  (SELECT k, x, sum(x) OVER (ORDER BY x DESC NULLS LAST, k) AS r, (SELECT sum(price) FROM o) AS t FROM
+                  (SELECT k, sum(price) AS x FROM o GROUP BY k))""",
+    "cohorts": """WITH p AS (SELECT id, k, date_trunc('MONTH', day) AS m FROM o), n AS (SELECT m, count(*) AS n FROM p GROUP BY m)
+                  SELECT p.m, q.m AS other, count(DISTINCT p.k) AS x, max(n.n) AS n FROM p JOIN p q ON q.k = p.k JOIN n ON n.m = p.m
+                  WHERE q.m >= p.m GROUP BY p.m, q.m""",
+    "distinct_filters": """SELECT x, count(DISTINCT y) FILTER (WHERE y > 1) AS n, sum(DISTINCT y) AS s FROM (SELECT k AS x, id AS y FROM o
+                           UNION ALL SELECT id, k FROM e) GROUP BY x""",
+    "labelled": "SELECT k, 'all' AS label, count(*) AS n FROM o GROUP BY k, 'all'",
     "best": "SELECT k, sum(price) AS x FROM o GROUP BY k ORDER BY x DESC NULLS LAST, k LIMIT 2",
     "over_best": "SELECT count(*) AS n, sum(x) AS x FROM best",
     "cheapest": "SELECT id, price FROM o ORDER BY price, id LIMIT 3 OFFSET 1",
@@ -194,7 +210,9 @@ TYPES = {
 }  # fmt: skip
 
 # What `make test` has time for; `make fuzz` runs all.
-FEW = frozenset("""full_ not_in correlated except_all latest numbered best over_best pivot_ lateral_left""".split())
+FEW = frozenset(
+    """full_ not_in not_in_or share_of_all over_share correlated except_all latest numbered best over_best pivot_ lateral_left""".split()
+)
 
 SETUP = [
     f"CREATE TABLE o (id BIGINT, k INT, price DECIMAL(8,2), day DATE, tag STRING) USING DELTA {FEED}",

@@ -155,6 +155,13 @@ CONSTRUCTS = (
         3,
     ),
     Construct(
+        "other window functions without `PARTITION BY`, over an aggregate: shares of a total, `lead`, `ntile`",
+        "SELECT store, sum(price) / sum(sum(price)) OVER () AS share FROM sales GROUP BY store",
+        f"{OPERATORS}/window.md",
+        "the groups are kept, the function is computed when the view is read",
+        2,
+    ),
+    Construct(
         "`sum`, `avg` of `float`, `double`, `first_value` … over `RANGE` with an offset",
         "SELECT sum(weight) OVER (PARTITION BY store ORDER BY day RANGE BETWEEN INTERVAL 7 DAYS PRECEDING AND"
         " CURRENT ROW) FROM sales",
@@ -299,7 +306,7 @@ CONSTRUCTS = (
         "used by recomputes only",
     ),
     Construct(
-        "a window without `PARTITION BY` that looks ahead: `lead`, `ntile`, frames with `FOLLOWING`",
+        "a window without `PARTITION BY` that looks ahead, over other rows than groups: `lead`, `ntile`, `OVER ()` …",
         "SELECT lead(price) OVER (ORDER BY day) FROM sales",
         DEFINITIONS,
     ),

@@ -16,6 +16,8 @@ from dataclasses import replace
 from viewkeeper.algebra.distances import WHOLE, by_distance, has_parts
 from viewkeeper.algebra.identity import is_comparable
 from viewkeeper.algebra.relations import (
+    Aggregate,
+    Filter,
     Ordering,
     Project,
     Relation,
@@ -74,6 +76,13 @@ def looks_back(column: WindowColumn) -> bool:
         return False
     offset = column.args[1] if column.function == "LAG" and len(column.args) > 1 else Literal("1")
     return isinstance(offset, Literal) and offset.sql.isdigit()
+
+
+def of_groups(rel: Relation) -> bool:
+    """Whether its rows are those of groups, perhaps not all, with more columns or fewer."""
+    while isinstance(rel, Project | Filter | Top | Window):
+        rel = rel.input
+    return isinstance(rel, Aggregate)
 
 
 def _settled(rel: Window) -> Relation:

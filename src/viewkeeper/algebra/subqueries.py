@@ -78,15 +78,15 @@ class _Joins:
         below = with_inputs(rel, tuple(self.relation(i) for i in inputs(rel)))
         match below:
             case Filter(input, predicate) if subqueries(predicate):
-                return self.filter(input, predicate)
+                return self.filter(input, _denied_inside(predicate))
             case Project(input, items) if any(subqueries(i.value) for i in items):
                 values = []
                 for item in items:
-                    input, value = self.attach_all(input, item.value)
+                    input, value = self.attach_all(input, _denied_inside(item.value))
                     values.append(Item(item.name, value, item.type))
                 return Project(input, tuple(values))
             case Join(left, right, "inner", condition) if subqueries(condition):
-                return self.filter(Join(left, right, "inner", TRUE), condition)
+                return self.filter(Join(left, right, "inner", TRUE), _denied_inside(condition))
             case Join(condition=condition) if subqueries(condition):
                 return self.sides(below)
             case _:
@@ -95,7 +95,7 @@ class _Joins:
     def sides(self, rel: Join) -> Relation:
         """A join on subqueries that read one side each: their values are attached to that side."""
         left, right, terms = rel.left, rel.right, []
-        for term in conjuncts(rel.condition):
+        for term in conjuncts(_denied_inside(rel.condition)):
             value = term
             if subqueries(term) and columns(term) <= set(names(rel.right)):
                 right, value = self.attach_all(right, term)
@@ -109,7 +109,7 @@ class _Joins:
     def lateral(self, rel: Join) -> Relation:
         """E ⋈ S or E ⟕ S for a subquery that may read the row on its left."""
         if subqueries(rel.condition) and rel.kind == "inner":
-            return self.filter(self.lateral(replace(rel, condition=TRUE)), rel.condition)
+            return self.filter(self.lateral(replace(rel, condition=TRUE)), _denied_inside(rel.condition))
         if subqueries(rel.condition):
             raise CannotJoin("it stands in the condition of an outer join", subqueries(rel.condition)[0].relation)
         left = self.relation(rel.left)
@@ -223,6 +223,28 @@ class _Joins:
         except CannotJoin as refusal:
             refusal.about = refusal.about or written
             raise
+
+
+def _denied_inside(scalar: Scalar) -> Scalar:
+    """Each NOT next to what it denies, where Spark moves it before it asks whether it is IN or NOT IN."""
+
+    def inward(part: Scalar) -> Scalar | None:
+        if not subqueries(part):
+            return None
+        match part:
+            case Call("NOT", (Call("AND" | "OR" as name, terms),)):
+                denied = tuple(_denied_inside(call("NOT", term)) for term in terms)
+                return Call("OR" if name == "AND" else "AND", denied)
+            case Call("NOT", (Call("NOT", (term,)),)):
+                return _denied_inside(term)
+            case Call("=" | "<>" as name, (term, Literal() as truth)) | Call(
+                "=" | "<>" as name, (Literal() as truth, term)
+            ) if truth in (TRUE, FALSE):
+                return _denied_inside(term if (name == "=") == (truth == TRUE) else call("NOT", term))
+            case _:
+                return None
+
+    return rebuild(scalar, inward)
 
 
 def _joined(rel: Relation, freed: Freed, kind: JoinKind, condition: Scalar | None) -> Relation:

@@ -17,7 +17,7 @@ from viewkeeper.algebra.clock import reads_clock
 from viewkeeper.algebra.identity import is_comparable, why_no_identity
 from viewkeeper.algebra.node import walk
 from viewkeeper.algebra.normalize import collapse, constants, sunk
-from viewkeeper.algebra.orders import is_settled
+from viewkeeper.algebra.orders import is_settled, only_looks_back
 from viewkeeper.algebra.reasons import Reason
 from viewkeeper.algebra.relations import (
     Aggregate,
@@ -138,7 +138,7 @@ Kept = KeptGroups | KeptBag | KeptTop
 
 
 # What may stand above a kept aggregate, to be computed when the view is read.
-Above = Project | Filter | Top
+Above = Project | Filter | Top | Window
 
 
 @dataclass(frozen=True)
@@ -151,11 +151,7 @@ class StoredForm:
 
 def stored_form(definition: Relation, backing: str) -> StoredForm:
     """How to keep a view of this definition in the table `backing`."""
-    above: list[Above] = []
-    core = definition
-    while isinstance(core, Project | Filter | Top) and not (isinstance(core, Filter) and reads_clock(core.predicate)):
-        above.append(core)
-        core = core.input
+    above, core = _above(definition)
     if isinstance(core, Aggregate):
         return _groups(core, above, backing)
     at, top = next(((n, o) for n, o in enumerate(above) if isinstance(o, Top)), (0, None))
@@ -165,6 +161,27 @@ def stored_form(definition: Relation, backing: str) -> StoredForm:
     renamed = tuple(Item(s, Column(f.name), f.type) for s, f in zip(stored, definition.schema, strict=True))
     columns = tuple(ScanColumn(s, f.name, f.type) for s, f in zip(stored, definition.schema, strict=True))
     return StoredForm(KeptBag(_tidy(Project(definition, renamed))), Scan(backing, columns))
+
+
+def _above(definition: Relation) -> tuple[list[Above], Relation]:
+    """What is computed when the view is read, from the top down, and what is below it.
+
+    Windows are only if one of them is of all groups, so that any change may change all its rows.
+    """
+    above: list[Above] = []
+    core = definition
+    while isinstance(core, Above) and not (isinstance(core, Filter) and reads_clock(core.predicate)):
+        above.append(core)
+        core = core.input
+    if isinstance(core, Aggregate) and any(map(_of_all, above)):
+        return above, core
+    at = next((n for n, operator in enumerate(above) if isinstance(operator, Window)), len(above))
+    return above[:at], above[at] if at < len(above) else core
+
+
+def _of_all(rel: Above) -> bool:
+    """Whether a row's values depend on all other rows."""
+    return isinstance(rel, Window) and not rel.partition_by and not only_looks_back(rel)
 
 
 def _first_rows(top: Top, wanted: int, above: list[Above], backing: str) -> StoredForm:

@@ -36,6 +36,7 @@ _NOT_WRITABLE = ("Permission denied", "Read-only file system", "Mkdirs failed", 
 
 _CONDITION = re.compile(r"\[[A-Z][A-Z_0-9.]+\] ")  # Spark's name for what is wrong
 _MESSAGES = 20  # of errors behind an error
+_BARE = re.compile(r"\[(MULTIPLE_FAIL|TASK_WRITE_FAILED)")  # what does not say why
 
 
 class NotThisTimeError(Exception):
@@ -81,5 +82,5 @@ def _deeper_messages(error: Exception) -> list[str]:
 def _first_line(text: str) -> str:
     told = text.split("An error occurred while calling", 1)[-1].partition("\n: ")[2] or text
     lines = [line.strip() for line in told.splitlines() if line.strip() and not line.startswith("\tat ")]
-    named = (line[at.start() :] for line in lines if (at := _CONDITION.search(line)) and "MULTIPLE_FAIL" not in at[0])
+    named = (line[at.start() :] for line in lines if (at := _CONDITION.search(line)) and not _BARE.match(at[0]))
     return next(named, lines[0] if lines else "Spark gave no message")[:500]

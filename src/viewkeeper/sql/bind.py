@@ -30,6 +30,7 @@ from viewkeeper.algebra.relations import (
     Top,
     Union,
     Values,
+    Window,
     names,
     pass_through,
 )
@@ -380,7 +381,7 @@ class _Binder:
         match public:
             case Scan(table, columns, state):
                 return Scan(table, tuple(ScanColumn(c.source, self.fresh(c.name), c.type) for c in columns), state)
-            case Filter(input) | Project(input) | Top(input):
+            case Filter(input) | Project(input) | Top(input) | Window(input):
                 inner = self.with_own_names(input)
                 by = dict(zip(names(input), names(inner), strict=True))
             case _:
@@ -394,6 +395,18 @@ class _Binder:
                 return Project(inner, tuple(renamed))
             case Top(_, order_by, limit, offset):
                 return Top(inner, tuple(replace(o, column=by[o.column]) for o in order_by), limit, offset)
+            case Window(_, partition_by, order_by, functions):
+                order = tuple(replace(o, column=by[o.column]) for o in order_by)
+                computed = (
+                    replace(
+                        c,
+                        name=self.fresh(c.name),
+                        args=tuple(substitute(a, columns_by) for a in c.args),
+                        where=substitute(c.where, columns_by) if c.where is not None else None,
+                    )
+                    for c in functions
+                )
+                return Window(inner, tuple(by[k] for k in partition_by), order, tuple(computed))
 
 
 _JOIN_KINDS: Mapping[str, JoinKind | OneOf["right"]] = {

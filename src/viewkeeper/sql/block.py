@@ -47,6 +47,11 @@ class Block:
         name = self.source.rpartition(" AS ")[2]
         return name if not self.joined and is_name(name) else None
 
+    @property
+    def grouped_by_columns(self) -> bool:
+        """Whether it is grouped by columns of FROM: what is computed Spark does not always know again in a window."""
+        return all(is_reference(text) for text in self.group_by)
+
     def select(self, labels: Mapping[str, str]) -> str:
         """The text; `labels` says which columns come out, and under which name."""
         items = [_aliased(self.columns[n], label) for n, label in labels.items()] or ["1 AS __vk_nothing"]

@@ -219,7 +219,10 @@ def function_name(tree: exp.Func) -> str:
 def _is_hole(node: exp.Expr, replaced: Mapping[str, str] | None) -> bool:
     own = isinstance(node, exp.Column | exp.Coalesce) or is_subquery(node) or clock_function(node) is not None
     timed = isinstance(node, exp.Anonymous) and node.name.lower() == "window_time"  # read as something else later
-    return own or timed or bool(replaced and generate(node) in replaced)
+    denied = isinstance(node, exp.Not | exp.EQ | exp.NEQ) and any(
+        map(is_subquery, node.find_all(exp.In))
+    )  # NOT IN is not NOT of IN
+    return own or timed or denied or bool(replaced and generate(node) in replaced)
 
 
 def _check(tree: exp.Expr) -> None:

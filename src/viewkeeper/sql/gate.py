@@ -8,6 +8,7 @@ expression, projections left out except for the order of columns where that matt
 
 from __future__ import annotations
 
+import hashlib
 import re
 from dataclasses import dataclass, field
 
@@ -25,6 +26,7 @@ _ORDERED = ("GlobalLimit", "LocalLimit", "Offset", "Aggregate")  # Spark drops a
 _AGGREGATE = re.compile(rf"\b(?:{'|'.join(sorted(AGGREGATES))})\(")
 _STRICT = re.compile(r" (?:=|<|<=|>|>=|\+|-|\*|/|%) ")
 _FILTER = " FILTER (WHERE "
+_SUBQUERY = re.compile(r"scalar-#(\d+) \[\]")  # by its number; its plan is shown before the operator's inputs
 _STEP = 3  # how far Spark indents an input
 
 
@@ -36,14 +38,23 @@ def optimized_plan(explained: str) -> str:
 
 def canonical(plan: str) -> str:
     """The plan in a form that is equal for plans that differ in nothing that matters to a bag of rows."""
-    names = {(name, number) for name, number in _NAMED.findall(plan)}
+    names = {(name, number) for name, number in _NAMED.findall(plan)} | _odd_names(plan)
     for name, number in sorted(names, key=lambda n: -len(n[0])):
-        plan = re.sub(re.escape(name) + rf"#{number}(?!\d)", f"#{number}", plan)
+        plan = re.sub(re.escape(name) + rf"#{number}(?!\d)", f"#{number}", plan, flags=re.IGNORECASE)
     plan = _ATTRIBUTE.sub(r"#\1", plan).replace("Join Cross", "Join Inner")
     plan = _HINT.sub("", _GENERATE.sub(r"\1[", plan))
     root = _tree(plan.splitlines())
     shown = _Canon(_defined(root)).visit(_left_outer(root))
     return "\n".join([f"output {shown.outputs}", *shown.lines])
+
+
+def _odd_names(plan: str) -> set[tuple[str, str]]:
+    """The names and numbers of columns whose names may be more than a word: of tables, and of what Expand makes."""
+    lines = (line.lstrip(" :+-") for line in plan.splitlines())
+    lists = [line[_last_list(line) : -1] for line in lines if line.startswith("Expand [")]
+    lists += re.findall(r"Relation [^\[]*\[(.*)\]", plan)
+    found = (re.fullmatch(r"(.+)#(\d+)L?", item) for items in lists for item in _items(items))
+    return {(match[1], match[2]) for match in found if match}
 
 
 @dataclass
@@ -77,6 +88,21 @@ def _left_outer(node: _PlanNode) -> _PlanNode:
     return _PlanNode(node.text, inputs)
 
 
+def _parted(node: _PlanNode) -> tuple[dict[str, _PlanNode], list[_PlanNode]]:
+    """The plans of the scalar subqueries in an operator's expressions, by number, and its inputs."""
+    named = _SUBQUERY.findall(node.text)
+    inputs = 2 if node.text.startswith("Join ") else 1
+    if not named or len(node.inputs) != len(named) + inputs:
+        return {}, node.inputs
+    return dict(zip(named, node.inputs, strict=False)), node.inputs[len(named) :]
+
+
+def _digest(plan: _PlanNode) -> str:
+    """A word for a plan, the same for plans that mean the same."""
+    shown = _Canon(_defined(plan)).visit(_left_outer(plan))
+    return hashlib.sha256("\n".join([f"output {shown.outputs}", *shown.lines]).encode()).hexdigest()
+
+
 @dataclass(frozen=True)
 class _Shown:
     """A canonical subplan: its lines, the attributes it gives in order, and what each raw number became.
@@ -108,31 +134,33 @@ class _Canon:
     def visit(self, node: _PlanNode, ordered: bool = False) -> _Shown:
         """The order of rows counts only below a limit, or an aggregate that depends on it."""
         ordered = ordered or node.text.startswith(_ORDERED)
-        inputs = [self.visit(i, ordered) for i in node.inputs]
+        subqueries, below = _parted(node)
+        inputs = [self.visit(i, ordered) for i in below]
         meaning: dict[str, str] = {}
         for shown in reversed(inputs):
             meaning.update(shown.meaning)
+        meaning.update((number, _digest(plan)) for number, plan in subqueries.items())
         if node.text.startswith("Range ("):
             number = self.fresh()
             return _Shown((node.text,), (number,), {}, (number,))
         unsaid = [number for shown in inputs for number in shown.unsaid]
         if _PLACING.match(node.text) and not ordered:
             return inputs[0]
+        lines = tuple(line for shown in inputs for line in shown.lines)
         if node.text == "Project":  # of no columns: only how many rows there are counts
-            return _Shown(inputs[0].lines, (), meaning)
+            return _Shown(lines, (), meaning)
         if node.text.startswith("Project ["):
             computed = self.computed(node.text[len("Project [") : -1], meaning, unsaid)
-            return _Shown(inputs[0].lines, computed, meaning, tuple(n for n in unsaid if n in computed))
+            return _Shown(lines, computed, meaning, tuple(n for n in unsaid if n in computed))
         if node.text.startswith("Aggregate ["):
-            return self.grouped(node.text, inputs[0], meaning, unsaid)
+            return self.grouped(node.text, lines, meaning, unsaid)
+        if node.text.startswith("Window ["):
+            return self.windowed(node.text, inputs[-1].outputs, lines, meaning, unsaid)
         text = _ordered_terms(self.resolve(node.text, meaning, unsaid))
         outputs = self.outputs(text, inputs)
-        lines = [text]
-        for shown in inputs:
-            if text.startswith("Union"):  # the one operator that goes by position
-                lines.append(f"  output {shown.outputs}")
-            lines.extend("  " + line for line in shown.lines)
-        return _Shown(tuple(lines), outputs, meaning, tuple(unsaid))
+        if text.startswith("Union"):  # the one operator that goes by position
+            lines = tuple(line for shown in inputs for line in (f"output {shown.outputs}", *shown.lines))
+        return _Shown((text, *("  " + line for line in lines)), outputs, meaning, tuple(unsaid))
 
     def fresh(self) -> str:
         self.count += 1
@@ -149,7 +177,21 @@ class _Canon:
             outputs.append(shown)
         return tuple(outputs)
 
-    def grouped(self, text: str, below: _Shown, meaning: dict[str, str], unsaid: list[str]) -> _Shown:
+    def windowed(
+        self, text: str, given: tuple[str, ...], below: tuple[str, ...], meaning: dict[str, str], unsaid: list[str]
+    ) -> _Shown:
+        """What windows give: each function once, in any order."""
+        listed, *spec = _items(text.removeprefix("Window "))
+        split = [item.rpartition(" AS #") for item in _items(listed[1:-1])]
+        values = [self.resolve(value, meaning, unsaid) for value, _, _ in split]
+        made = {value: self.fresh() for value in sorted(set(values))}
+        for value, (_, _, number) in zip(values, split, strict=True):
+            meaning[number] = made[value]
+        line = ", ".join([f"Window {list(made)}", *(self.resolve(part, meaning, unsaid) for part in spec)])
+        outputs = (*given, *(made[value] for value in values))
+        return _Shown((line, *("  " + one for one in below)), outputs, meaning, tuple(unsaid))
+
+    def grouped(self, text: str, below: tuple[str, ...], meaning: dict[str, str], unsaid: list[str]) -> _Shown:
         """What an aggregate gives is computed of its keys and of aggregate calls, each of which it makes once."""
         *by, items = (_items(part[1:-1]) for part in _items(text.removeprefix("Aggregate ")))
         keys = sorted({self.resolve(key, meaning, unsaid) for key in (by[0] if by else ())})
@@ -164,7 +206,9 @@ class _Canon:
             if number:
                 meaning[number] = shown
             outputs.append(shown)
-        lines = (f"Aggregate {keys}, {list(made)}", *("  " + line for line in below.lines))
+        # Constants count only where they are all there is: then no rows make no group.
+        compared = [key for key in keys if "#" in key] or ["constant"][: len(keys)]
+        lines = (f"Aggregate {compared}, {list(made)}", *("  " + line for line in below))
         return _Shown(lines, tuple(outputs), meaning, tuple(n for n in unsaid if n in outputs))
 
     def resolve(self, text: str, meaning: dict[str, str], unsaid: list[str]) -> str:
@@ -191,8 +235,6 @@ class _Canon:
         """The attributes an operator gives, in order; none where that is not known."""
         if text.startswith("Expand ["):
             return _attributes(_items(text[_last_list(text) : -1]))
-        if text.startswith("Window ["):
-            return (*inputs[0].outputs, *_attributes(_items(text[len("Window [") : text.index("], [")])))
         if text.startswith(("Relation ", "LocalRelation ")):
             return tuple(re.findall(r"#\d+", text))
         if text.startswith(("Join LeftSemi", "Join LeftAnti", "Filter", "Union")):

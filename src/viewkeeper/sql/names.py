@@ -123,12 +123,10 @@ def qualify_names(tree: exp.Query, sources: Mapping[str, Named]) -> exp.Query:
 def _hidden(tree: exp.Query) -> dict[str, exp.Column]:
     """The columns of the right side of a semi or anti join that stand in its condition, each under the name of a mark.
 
-    sqlglot looks for them among everything in FROM, where a join in parentheses has no name, and gives up.
+    sqlglot looks for them among everything in FROM, where a join in parentheses has no name, and gives up; and it takes
+    them for fields of a column that is called as the right side is.
     """
     hidden: dict[str, exp.Column] = {}
-    nested = tree.find_all(exp.Subquery)
-    if not any(isinstance(n.this, exp.Table | exp.Subquery) and not n.alias for n in nested):
-        return hidden
     for join in tree.find_all(exp.Join):
         on = join.args.get("on")
         for column in list(on.find_all(exp.Column)) if on is not None and join.is_semi_or_anti_join else ():

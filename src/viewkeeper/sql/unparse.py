@@ -18,7 +18,9 @@ from viewkeeper.algebra.relations import (
     Changes,
     Filter,
     Generate,
+    Item,
     Join,
+    Measure,
     Pivot,
     Project,
     Relation,
@@ -32,9 +34,10 @@ from viewkeeper.algebra.relations import (
     Unpivot,
     Values,
     Window,
+    WindowColumn,
     names,
 )
-from viewkeeper.algebra.scalars import TRUE, Call, Scalar
+from viewkeeper.algebra.scalars import TRUE, Call, Outer, Scalar
 from viewkeeper.algebra.scalars import columns as columns_of
 from viewkeeper.algebra.sessions import SESSION
 from viewkeeper.algebra.settled import in_order
@@ -79,7 +82,7 @@ class CurrentTables:
 
 def unparse(rel: Relation, leaves: Leaves | None = None) -> str:
     """One Spark SQL query for the relation, its columns in order and under their names."""
-    return _Writer(leaves or CurrentTables()).query(rel)
+    return _Writer(leaves or CurrentTables(), _column_names(rel)).query(rel)
 
 
 @dataclass
@@ -114,18 +117,18 @@ class _Writer:
             case Changes(table, columns):
                 alias = self.alias(f"{table}_changes")
                 mapping = {c.name: f"{alias}.{quote(c.source)}" for c in columns}
-                mapping[WEIGHT] = f"{alias}.{WEIGHT}"
+                mapping[WEIGHT] = f"{alias}.{quote(WEIGHT)}"
                 return Block(f"({indent(self.leaves.changes(table, columns))}) AS {alias}", mapping)
             case Values():
                 return self.values(rel)
             case Filter(input, predicate):
-                below = self.untimed(self.next_to(input), predicate)
+                below = self.seen_from(self.next_to(input), predicate)
                 text = self.render(predicate, below.columns)
                 if below.aggregated:
                     return replace(below, having=(*below.having, text))
                 return replace(below, where=(*below.where, text))
             case Project(input, items):
-                below = self.untimed(self.block(input), *(i.value for i in items))
+                below = self.seen_from(self.block(input), *(i.value for i in items))
                 mapping = {i.name: self.render(i.value, below.columns) for i in items}
                 if any(len(text) > LONG_EXPRESSION for text in below.columns.values()):
                     below = self.wrap(below)
@@ -156,10 +159,15 @@ class _Writer:
         below = self.block(rel)
         return self.wrap(below) if below.ended else below
 
-    def untimed(self, block: Block, *above: Scalar) -> Block:
-        """The block, finished if window_time() is asked above its groups: Spark knows the window only from outside."""
-        calls = (n for scalar in above for n in walk(scalar) if isinstance(n, Call))
-        return self.wrap(block) if block.aggregated and any(c.name == "WINDOW_TIME" for c in calls) else block
+    def seen_from(self, block: Block, *above: Scalar) -> Block:
+        """The block, finished if what is above it can see what is computed there only from outside.
+
+        window_time() sees the window of groups so, and a subquery aggregates and window functions.
+        """
+        computed = block.measured | block.windowed
+        asked = [n for scalar in above for n in walk(scalar)] if block.aggregated or computed else []
+        timed = block.aggregated and any(isinstance(n, Call) and n.name == "WINDOW_TIME" for n in asked)
+        return self.wrap(block) if timed or any(isinstance(n, Outer) and n.name in computed for n in asked) else block
 
     def aggregate(self, rel: Aggregate) -> Block:
         if any(m.settled for m in rel.measures):
@@ -182,7 +190,8 @@ class _Writer:
     def window(self, rel: Window) -> Block:
         below = self.block(rel.input)
         read = {*rel.partition_by, *(o.column for o in rel.order_by)}
-        if below.tail or below.windowed & read.union(*(c.reads for c in rel.columns)):
+        read = read.union(*(c.reads for c in rel.columns))
+        if below.tail or below.windowed & read or (below.aggregated and not below.grouped_by_columns):
             below = self.wrap(below)
         parts = [f"PARTITION BY {', '.join(below.columns[c] for c in rel.partition_by)}"] if rel.partition_by else []
         if rel.order_by:
@@ -292,13 +301,14 @@ class _Writer:
     def join(self, rel: Join) -> Block:
         left, sent = self.block(rel.left), self.leaves.sent(rel)
         pinned = rel.kind == "full" or rel.lateral
-        if not left.plain or (pinned and left.where) or (rel.kind == "full" and not left.bare):
+        computed = rel.kind in ("inner", "full")
+        if not left.plain or (pinned and left.where) or (computed and not left.bare):
             left = self.wrap(left)
         if sent == "left" and left.alias is None:
             left = self.wrap(left)
         right = self.lateral(rel.right, left) if rel.lateral else self.block(rel.right)
-        padded = rel.kind in ("left", "full")
-        if not right.plain or (right.where and rel.kind != "inner") or (padded and not right.bare):
+        computed = rel.kind in ("inner", "left", "full")
+        if not right.plain or (right.where and rel.kind != "inner") or (computed and not right.bare):
             right = self.wrap(right)
         if sent == "right" and right.alias is None:
             right = self.wrap(right)
@@ -351,6 +361,12 @@ class _Writer:
             alias = f"{name}_{count}"
         self.aliases.add(alias.lower())
         return quote(alias)
+
+
+def _column_names(rel: Relation) -> set[str]:
+    """The names no table may have: in a subquery, the column of that name would be looked into first."""
+    named = {node.name for node in walk(rel) if isinstance(node, Item | Measure | WindowColumn | ScanColumn)}
+    return {name.lower() for name in named.union(n.source for n in walk(rel) if isinstance(n, ScanColumn))}
 
 
 _JOINS = {

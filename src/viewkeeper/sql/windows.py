@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from viewkeeper.algebra.orders import looks_back
+from viewkeeper.algebra.orders import looks_back, of_groups
 from viewkeeper.algebra.relations import Item, Ordering, Project, Relation, Window, WindowColumn, pass_through
 from viewkeeper.algebra.scalars import Column, Literal, Scalar
 from viewkeeper.algebra.types import UNKNOWN
@@ -70,7 +70,7 @@ def bind_windows(
         order = over.args.get("order")
         by = tuple(ordering(o, column(o.this)) for o in (order.expressions if order else []))
         computed_column = replace(_function(call, value), name=labels.fresh("__vk_w", call), frame=_frame(over))
-        if not keys and not (by and looks_back(computed_column)):
+        if not keys and not (by and looks_back(computed_column)) and not of_groups(relation):
             why = "it looks at rows behind the current one, so any change may change all of them"
             raise refuse(call, "window without PARTITION BY", why)
         specs.setdefault((keys, by), []).append(computed_column)
