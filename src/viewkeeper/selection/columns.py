@@ -66,12 +66,13 @@ class Columns:
     def is_full(self) -> bool:
         return len(self.candidates) == self.most
 
-    def drop(self, places: Places) -> None:
-        """Forgets the columns at these places."""
-        left = np.delete(np.arange(len(self.candidates)), places)
-        self.used[:, : len(left)] = self.used[:, left]
-        self.total[: len(left)] = self.total[left]
-        self.candidates = [self.candidates[k] for k in left.tolist()]
+    def drop(self, c: int) -> None:
+        """Forgets the column of candidate c; the last one comes into its place."""
+        k = self.candidates.index(c)
+        self.candidates[k] = self.candidates[-1]
+        self.candidates.pop()
+        self.used[:, k] = self.used[:, len(self.candidates)]
+        self.total[k] = self.total[len(self.candidates)]
 
     def take(self, fallen: Iterable[int]) -> None:
         """These have become cheaper without any candidate."""
