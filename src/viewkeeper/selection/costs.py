@@ -13,12 +13,7 @@ from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 
 from viewkeeper.errors import GraphError
-from viewkeeper.selection.graph import Numbered, ViewGraph
-
-Arcs = Sequence[Sequence[tuple[float, tuple[int, ...]]]]
-
-
-Use = tuple[int, float, tuple[int, ...]]
+from viewkeeper.selection.graph import Arcs, Numbered, Uses, ViewGraph
 
 
 class Side:
@@ -28,15 +23,11 @@ class Side:
     used[i]       what i costs one that uses it: `price` where it is kept and that is less
     """
 
-    def __init__(self, graph: Numbered, arcs: Arcs, price: Sequence[float]) -> None:
+    def __init__(self, graph: Numbered, arcs: Arcs, uses: Uses, price: Sequence[float]) -> None:
         self.graph = graph
         self.arcs = arcs
+        self.uses = uses
         self.price = price
-        self.uses: list[list[Use]] = [[] for _ in range(len(graph))]
-        for x, ways in enumerate(arcs):
-            for cost, inputs in ways:
-                for i in dict.fromkeys(inputs):
-                    self.uses[i].append((x, cost, inputs))
         self.computed = [0.0] * len(graph)
         self.used = [0.0] * len(graph)
         for i in range(len(graph)):
@@ -137,9 +128,9 @@ class Costs:
     def __init__(self, graph: Numbered, kept: Iterable[int] = ()) -> None:
         self.graph = graph
         self.kept: set[int] = set()
-        self.queries = Side(graph, graph.query_arcs, graph.reading)
+        self.queries = Side(graph, graph.query_arcs, graph.query_uses, graph.reading)
         # Changes of what is kept, of base tables and of layouts can be read; all others are computed.
-        self.upkeeps = Side(graph, graph.maintenance_arcs, graph.change)
+        self.upkeeps = Side(graph, graph.maintenance_arcs, graph.maintenance_uses, graph.change)
         self.query = math.fsum(f * q for f, q in zip(graph.queries, self.queries.used, strict=True) if f)
         self.upkeep = 0.0
         self.size = 0.0
