@@ -21,10 +21,13 @@ from viewkeeper.selection.methods import (
 from viewkeeper.selection.query_view import from_view_graph
 from viewkeeper.testing.view_graphs import (
     figure_2_2,
+    figure_3_1,
     random_and_or_graph,
 )
 
 pytestmark = pytest.mark.core
+
+G = figure_3_1()
 
 
 def test_what_is_used_twice_is_paid_for_twice() -> None:

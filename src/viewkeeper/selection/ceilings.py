@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from copy import copy
+from heapq import heappop, heappush
 
 import numpy as np
 
@@ -93,9 +94,13 @@ class Ceilings:
             self.helped[list(self.graph.descendants[kept])] += often
             return
         uses = {kept: often}
-        for i in range(kept, -1, -1):
-            for _, inputs in self.graph.maintenance_arcs[i] if i in uses else ():
+        waiting = [-kept]
+        while waiting:
+            i = -heappop(waiting)
+            for _, inputs in self.graph.maintenance_arcs[i]:
                 for j in inputs:
+                    if j not in uses:
+                        heappush(waiting, -j)
                     uses[j] = uses.get(j, 0.0) + uses[i]
         del uses[kept]
         for i, use in uses.items():
