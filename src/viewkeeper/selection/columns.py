@@ -9,7 +9,6 @@ candidates than for one, so that what each still saves, Σ f·(Q - U), is known 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import pairwise
 
 import numpy as np
 
@@ -39,8 +38,7 @@ class Columns:
         self.inputs = np.array(padded, dtype=np.intp).reshape(len(arcs), most)
         self.own = np.array([cost for _, _, cost, _ in arcs])
         self.user = np.array([x for _, x, _, _ in arcs], dtype=np.intp)
-        bounds = [0, *(np.flatnonzero(np.diff([at for at, *_ in arcs])) + 1).tolist(), len(arcs)]
-        self.levels = [slice(a, b) for a, b in pairwise(bounds)]
+        self.level = np.array([at for at, *_ in arcs], dtype=np.intp)
         self.is_shared = np.array([len(set(inputs)) > 1 for *_, inputs in arcs], dtype=bool)
         users = [(j, a) for a, (*_, inputs) in enumerate(arcs) for j in set(inputs)]
         self.arcs_of = Ragged([j for j, _ in users], [a for _, a in users], len(graph))
@@ -82,11 +80,10 @@ class Columns:
         self.waits[self.arcs_of.of(rows)[0]] = True
         # What only passes on what has fallen has fallen itself.
         self.waits &= self.is_shared
-        for level in self.levels:
-            arcs = level.start + np.flatnonzero(self.waits[level])
-            if len(arcs):
-                self.waits[arcs] = False
-                self._pass_on(arcs)
+        while len(arcs := np.flatnonzero(self.waits)):
+            lowest = arcs[self.level[arcs] == self.level[arcs[0]]]
+            self.waits[lowest] = False
+            self._pass_on(lowest)
 
     def _pass_on(self, arcs: Places) -> None:
         """Takes these arcs, all of one level, where they are cheaper."""

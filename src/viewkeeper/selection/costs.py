@@ -65,30 +65,32 @@ class Side:
                         heappush(waiting, j)
         return changed
 
-    def fall(self, come: Iterable[int], kept: set[int]) -> dict[int, tuple[float, float]]:
+    def fall(self, come: Iterable[int]) -> dict[int, tuple[float, float]]:
         """The same where nodes only come, so that costs only fall: no arc is looked at that has nothing new."""
         computed, used, price = self.computed, self.used, self.price
-        changed: dict[int, tuple[float, float]] = {}
+        before: dict[int, tuple[float, float]] = {}
         for i in come:
             if price[i] < used[i]:
-                changed[i] = (computed[i], price[i])
-        waiting = list(changed)
+                before[i] = (computed[i], used[i])
+                used[i] = price[i]
+        waiting = list(before)
         heapify(waiting)
+        # Costs are changed in place and back again: looking for each in two places would take most of the time.
         while waiting:
             i = heappop(waiting)
-            if changed[i][1] == used[i]:
+            if used[i] == before[i][1]:
                 continue
             for x, own, inputs in self.uses[i]:
                 cost = own
                 for j in inputs:
-                    cost += changed[j][1] if j in changed else used[j]
-                if x not in changed:
-                    if cost < computed[x]:
-                        changed[x] = (cost, min(cost, used[x]) if x in kept else cost)
+                    cost += used[j]
+                if cost < computed[x]:
+                    if x not in before:
+                        before[x] = (computed[x], used[x])
                         heappush(waiting, x)
-                elif cost < changed[x][0]:
-                    changed[x] = (cost, min(cost, changed[x][1]))
-        return changed
+                    computed[x] = cost
+                    used[x] = min(cost, used[x])
+        return self.take(before)
 
     def near(self, fallen: Iterable[int]) -> set[int]:
         """What was found by `fall` is no longer so, after these have become cheaper, if it is about one of those."""
@@ -152,7 +154,7 @@ class Costs:
         come = [i for i, now in there.items() if now] if all(toggled.values()) else None
 
         def side(costs: Side) -> dict[int, tuple[float, float]]:
-            return costs.spread(there, self.kept) if come is None else costs.fall(come, self.kept)
+            return costs.spread(there, self.kept) if come is None else costs.fall(come)
 
         changed, carried = side(self.queries), side(self.upkeeps) if graph.has_updates else {}
         used = self.queries.used
