@@ -1,8 +1,8 @@
 """The exact choice as a mixed-integer program: x(v) says whether v is kept (levels.py and flows.py say what it costs).
 
-The relaxation comes first. What it keeps, by parts or wholly, and what greedy keeps are few views; the best choice
-among them is nearly always the best of all. Most other views are then ruled out by their reduced costs, the least by
-which the cost grows if such a view is kept, and what is left is searched.
+On OR graphs the relaxation comes first. What it keeps, by parts or wholly, and what greedy keeps are few views; the
+best choice among them is nearly always the best of all. Most other views are then ruled out by their reduced costs,
+the least by which the cost grows if such a view is kept, and what is left is searched.
 """
 
 from __future__ import annotations
@@ -52,17 +52,25 @@ class Search:
         self.reason = f"greedy; nothing better was found in {seconds:.3g} s"
 
     def run(self) -> None:
-        model = Model(self.graph, self.budget, self.graph.numbered.candidates)
-        relaxed = model.ledger.program.relax(self._left())
-        self.bound = max(self.bound, relaxed.bound + model.ledger.constant)
-        if relaxed.values is None:
-            return
-        self._solve(model.kept(relaxed, _NONE) | self.kept, self.gap / 2)
+        left = set(self.graph.numbered.candidates)
+        # The relaxation of flows takes nearly as long as the search, which starts with it anyway.
+        if self.graph.kind == "or":
+            left = self._rule_out()
         if not self._is_proved():
-            least = self._solve(model.worth_trying(relaxed, self.cost), self.gap)
+            least = self._solve(left, self.gap)
             self.bound = max(self.bound, min(least, self.cost))
         if self._is_proved():
             self.reason = f"proved by HiGHS within {self.gap:.3g}"
+
+    def _rule_out(self) -> set[int]:
+        """Finds a bound and, if all goes well, the best choice; what may be part of a better one comes back."""
+        model = Model(self.graph, self.budget, self.graph.numbered.candidates)
+        relaxed = model.ledger.program.relax(self._left())
+        if relaxed.values is None:
+            return set(model.ledger.keep)
+        self.bound = max(self.bound, relaxed.bound + model.ledger.constant)
+        self._solve(model.kept(relaxed, _NONE) | self.kept, self.gap / 2)
+        return model.worth_trying(relaxed, self.cost)
 
     def _left(self) -> float:
         return max(self.end - time.monotonic(), 0.01)
