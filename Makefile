@@ -91,7 +91,7 @@ bench-large: setup java ## Some of it at scale 10
 
 .PHONY: bench-graphs
 bench-graphs: setup ## Choosing views and ordering updates on plain graphs: the published studies
-	$(BIN)/python bench/graphs.py
+	$(BIN)/python bench/graphs
 
 # Keeps the pinned versions that still fit; `make lock LOCK_FLAGS=--upgrade` takes the newest.
 LOCK := $(BIN)/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes \

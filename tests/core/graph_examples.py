@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import os
+from dataclasses import replace
 from itertools import chain, combinations
+from random import Random
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,8 +14,14 @@ from hypothesis import strategies as st
 from viewkeeper.selection.choice import Budget, total
 from viewkeeper.selection.choose import choose
 from viewkeeper.selection.costs import Costs
-from viewkeeper.selection.graph import Numbered, ViewGraph
+from viewkeeper.selection.graph import Layout, Numbered, View, ViewGraph
 from viewkeeper.selection.methods import Exact
+from viewkeeper.testing.view_graphs import (
+    random_and_graph,
+    random_and_or_graph,
+    random_layouts,
+    random_or_graph,
+)
 
 TIMES = int(os.environ.get("VIEWKEEPER_GRAPH_EXAMPLES", "1"))
 CLOSE = 1 - 1e-6
@@ -48,6 +56,38 @@ def best_benefit(graph: ViewGraph, space: float) -> float:
         return 0.0
     budget = Budget(space=space * (1 + 1e-9))
     return total(Costs(graph.numbered), budget) - best_cost(graph, budget)
+
+
+def any_or_graph(rng: Random, n: int) -> ViewGraph:
+    """An OR graph in which nothing costs the same to read and to maintain, with layouts."""
+    graph = random_and_or_graph(rng, n, updates=True, layouts=True)
+    nodes: list[View | Layout] = []
+    for node in graph.nodes:
+        if isinstance(node, View):
+            node = replace(node, arcs=tuple(replace(arc, inputs=arc.inputs[:1]) for arc in node.arcs))
+        nodes.append(node)
+    return ViewGraph(tuple(nodes))
+
+
+def random_graph(rng: Random) -> ViewGraph:
+    match rng.randrange(5):
+        case 0:
+            return random_or_graph(rng, rng.randint(3, 8), updates=rng.random() < 0.6, cheap=rng.choice([1.0, 0.01]))
+        case 1:
+            return random_layouts(rng, 3, 4, unit=rng.random() < 0.5)
+        case 2:
+            return random_and_graph(rng, 6, updates=rng.random() < 0.5)
+        case 3:
+            return any_or_graph(rng, 5)
+        case _:
+            return random_and_or_graph(rng, 5, updates=rng.random() < 0.6, layouts=rng.random() < 0.6)
+
+
+def random_budget(rng: Random, graph: ViewGraph, *, overshoot: bool = False) -> Budget:
+    space, maintenance = share_of_all(graph, rng.uniform(0.1, 0.9))
+    limits = [(space, None)] if maintenance <= 0 else [(space, None), (None, maintenance), (space, maintenance)]
+    limit = rng.choice(limits)
+    return Budget(limit[0], limit[1], overshoot)
 
 
 def every_choice(graph: ViewGraph, budget: Budget) -> float:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from copy import copy
+from heapq import heappop, heappush
 
 import numpy as np
 
+from viewkeeper.selection.arcs import ArcTable
 from viewkeeper.selection.choice import Budget
-from viewkeeper.selection.costs import Costs, Move
+from viewkeeper.selection.costs import Costs, Move, Side
 from viewkeeper.selection.falls import Falls
-from viewkeeper.selection.graph import ViewGraph
+from viewkeeper.selection.graph import Numbered, ViewGraph
 from viewkeeper.selection.reach import Floats, fill, weights
 
 _ROUNDING = 1 + 1e-12
@@ -29,8 +31,10 @@ class Ceilings:
         self.costs = costs
         self.is_or = graph.kind == "or"
         empty, everything = Costs(self.graph), Costs(self.graph, self.graph.candidates)
-        self.queries = Falls(self.graph, costs.queries, empty.queries.used, everything.queries.used)
-        self.carried = Falls(self.graph, costs.upkeeps, empty.upkeeps.used, everything.upkeeps.used)
+        self.queries = _falls(self.graph, costs.queries, empty.queries, everything.queries)
+        self.carried: Falls | None = None
+        if self.graph.has_updates:
+            self.carried = _falls(self.graph, costs.upkeeps, empty.upkeeps, everything.upkeeps)
         self.often = np.array(self.graph.queries)
         self.weight = weights(self.graph)
         self.updates = np.array(self.graph.updates)
@@ -42,7 +46,7 @@ class Ceilings:
         """The same graph with something else kept; what depends on the graph alone is shared."""
         other = copy(self)
         other.costs = costs
-        other.queries, other.carried = self.queries.of(costs.queries), self.carried.of(costs.upkeeps)
+        other.queries, other.carried = self.queries.of(costs.queries), self.carried and self.carried.of(costs.upkeeps)
         other._start()
         return other
 
@@ -51,23 +55,32 @@ class Ceilings:
         self.kept_updates = np.zeros(len(self.graph))
         for i in self.costs.kept:
             self._help(i)
-        self.look()
+        self._find()
 
     def take(self, move: Move) -> None:
         """Follows a move that `costs` has taken, one that adds."""
         for i in move.there:
             self._help(i)
-        self.look()
+        self.queries.follow(move.query_side)
+        if self.carried:
+            self.carried.follow(move.upkeep_side)
+        self._find()
 
     def look(self) -> None:
         """Finds all ceilings anew, for what things cost now."""
-        self.queries.look(self.often, None, self.weight)
+        self.queries.look()
+        if self.carried:
+            self.carried.look()
+        self._find()
+
+    def _find(self) -> None:
+        self.queries.find_rates(self.often, None, self.weight)
         self.savings: Floats = self.queries.worth() * _ROUNDING
         self.shared: Floats = self.savings if self.is_or else self.queries.worth_together() * _ROUNDING
         self.upkeeps: Floats = np.zeros(len(self.graph))
-        if self.graph.has_updates:
-            self.carried.look(np.zeros(len(self.graph)), self.kept_updates, self.helped)
-            computed = np.where(self.is_layout, 0.0, self.costs.upkeeps.computed)
+        if self.carried:
+            self.carried.find_rates(np.zeros(len(self.graph)), self.kept_updates, self.helped)
+            computed = np.where(self.is_layout, 0.0, self.carried.computing.level)
             own = np.multiply(self.updates, self.own + computed, out=np.zeros(len(self.graph)), where=self.updates > 0)
             self.upkeeps = own - self.carried.worth() * _ROUNDING
 
@@ -81,9 +94,13 @@ class Ceilings:
             self.helped[list(self.graph.descendants[kept])] += often
             return
         uses = {kept: often}
-        for i in range(kept, -1, -1):
-            for _, inputs in self.graph.maintenance_arcs[i] if i in uses else ():
+        waiting = [-kept]
+        while waiting:
+            i = -heappop(waiting)
+            for _, inputs in self.graph.maintenance_arcs[i]:
                 for j in inputs:
+                    if j not in uses:
+                        heappush(waiting, -j)
                     uses[j] = uses.get(j, 0.0) + uses[i]
         del uses[kept]
         for i, use in uses.items():
@@ -104,3 +121,8 @@ class Ceilings:
             least = np.array([everything.own_upkeep(i) for i in left])
             best = max(best, self.costs.query - fill(values, least, budget.maintenance))
         return best
+
+
+def _falls(graph: Numbered, side: Side, empty: Side, everything: Side) -> Falls:
+    dear = max((cost for cost in empty.used if cost < math.inf), default=0.0)
+    return Falls(ArcTable(graph, side.arcs), side, everything.used, dear)

@@ -9,13 +9,12 @@ candidates than for one, so that what each still saves, Σ f·(Q - U), is known 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import pairwise
 
 import numpy as np
 
 from viewkeeper.selection.costs import Side
-from viewkeeper.selection.falls import Places
 from viewkeeper.selection.graph import Numbered
+from viewkeeper.selection.ragged import Places, Ragged
 from viewkeeper.selection.reach import Floats
 
 _ENTRIES = 8_000_000  # of all columns: 64 MB
@@ -39,14 +38,13 @@ class Columns:
         self.inputs = np.array(padded, dtype=np.intp).reshape(len(arcs), most)
         self.own = np.array([cost for _, _, cost, _ in arcs])
         self.user = np.array([x for _, x, _, _ in arcs], dtype=np.intp)
-        bounds = [0, *(np.flatnonzero(np.diff([at for at, *_ in arcs])) + 1).tolist(), len(arcs)]
-        self.levels = [slice(a, b) for a, b in pairwise(bounds)]
+        self.level = np.array([at for at, *_ in arcs], dtype=np.intp)
         self.is_shared = np.array([len(set(inputs)) > 1 for *_, inputs in arcs], dtype=bool)
-        users = sorted((j, a) for a, (*_, inputs) in enumerate(arcs) for j in set(inputs))
-        self.arcs_of = np.array([a for _, a in users], dtype=np.intp)
-        self.first_of = np.searchsorted([j for j, _ in users], np.arange(len(graph) + 1))
+        users = [(j, a) for a, (*_, inputs) in enumerate(arcs) for j in set(inputs)]
+        self.arcs_of = Ragged([j for j, _ in users], [a for _, a in users], len(graph))
         self.waits = np.zeros(len(arcs), dtype=bool)
         self.most = max(64, _ENTRIES // (len(graph) + 1))
+        self.plain = np.array(side.used)
         self.used = np.zeros((len(graph) + 1, 64))
         self.total = np.zeros(64)
         self.candidates: list[int] = []
@@ -57,7 +55,7 @@ class Columns:
         if k == self.used.shape[1]:
             self.used = np.hstack((self.used, np.zeros_like(self.used)))[:, : self.most]
             self.total = np.hstack((self.total, np.zeros_like(self.total)))[: self.most]
-        self.used[:-1, k] = self.side.used
+        self.used[:-1, k] = self.plain
         self.used[list(found), k] = [used for _, used in found.values()]
         self.total[k] = total
         self.candidates.append(c)
@@ -66,26 +64,26 @@ class Columns:
     def is_full(self) -> bool:
         return len(self.candidates) == self.most
 
-    def drop(self, places: Places) -> None:
-        """Forgets the columns at these places."""
-        left = np.delete(np.arange(len(self.candidates)), places)
-        self.used[:, : len(left)] = self.used[:, left]
-        self.total[: len(left)] = self.total[left]
-        self.candidates = [self.candidates[k] for k in left.tolist()]
+    def drop(self, c: int) -> None:
+        """Forgets the column of candidate c; the last one comes into its place."""
+        k = self.candidates.index(c)
+        self.candidates[k] = self.candidates[-1]
+        self.candidates.pop()
+        self.used[:, k] = self.used[:, len(self.candidates)]
+        self.total[k] = self.total[len(self.candidates)]
 
     def take(self, fallen: Iterable[int]) -> None:
         """These have become cheaper without any candidate."""
         rows = np.array(sorted(fallen), dtype=np.intp)
-        plain = np.array([self.side.used[i] for i in rows.tolist()])
-        self._lower(rows, np.broadcast_to(plain[:, None], (len(rows), len(self.candidates))))
-        self.waits[self._uses(rows)] = True
+        self.plain[rows] = [self.side.used[i] for i in rows.tolist()]
+        self._lower(rows, np.broadcast_to(self.plain[rows, None], (len(rows), len(self.candidates))))
+        self.waits[self.arcs_of.of(rows)[0]] = True
         # What only passes on what has fallen has fallen itself.
         self.waits &= self.is_shared
-        for level in self.levels:
-            arcs = level.start + np.flatnonzero(self.waits[level])
-            if len(arcs):
-                self.waits[arcs] = False
-                self._pass_on(arcs)
+        while len(arcs := np.flatnonzero(self.waits)):
+            lowest = arcs[self.level[arcs] == self.level[arcs[0]]]
+            self.waits[lowest] = False
+            self._pass_on(lowest)
 
     def _pass_on(self, arcs: Places) -> None:
         """Takes these arcs, all of one level, where they are cheaper."""
@@ -96,7 +94,7 @@ class Columns:
         users = self.user[arcs]
         starts = np.flatnonzero(np.diff(users, prepend=-1))
         fell = self._lower(users[starts], np.minimum.reduceat(cost, starts, axis=0))
-        self.waits[self._uses(fell)] = True
+        self.waits[self.arcs_of.of(fell)[0]] = True
 
     def _lower(self, rows: Places, costs: Floats) -> Places:
         """Lowers nodes to these costs, where they cost more; which of them that were."""
@@ -109,11 +107,3 @@ class Columns:
         asked = self.worth[rows] > 0
         self.total[:count] -= self.worth[rows][asked] @ (before[asked] - after[asked])
         return rows
-
-    def _uses(self, rows: Places) -> Places:
-        """The arcs that use these nodes."""
-        first, counts = self.first_of[rows], self.first_of[rows + 1] - self.first_of[rows]
-        ends = np.cumsum(counts)
-        within = np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - counts, counts)
-        arcs: Places = self.arcs_of[np.repeat(first, counts) + within]
-        return arcs

@@ -13,12 +13,7 @@ from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 
 from viewkeeper.errors import GraphError
-from viewkeeper.selection.graph import Numbered, ViewGraph
-
-Arcs = Sequence[Sequence[tuple[float, tuple[int, ...]]]]
-
-
-Use = tuple[int, float, tuple[int, ...]]
+from viewkeeper.selection.graph import Arcs, Numbered, Uses, ViewGraph
 
 
 class Side:
@@ -28,15 +23,11 @@ class Side:
     used[i]       what i costs one that uses it: `price` where it is kept and that is less
     """
 
-    def __init__(self, graph: Numbered, arcs: Arcs, price: Sequence[float]) -> None:
+    def __init__(self, graph: Numbered, arcs: Arcs, uses: Uses, price: Sequence[float]) -> None:
         self.graph = graph
         self.arcs = arcs
+        self.uses = uses
         self.price = price
-        self.uses: list[list[Use]] = [[] for _ in range(len(graph))]
-        for x, ways in enumerate(arcs):
-            for cost, inputs in ways:
-                for i in dict.fromkeys(inputs):
-                    self.uses[i].append((x, cost, inputs))
         self.computed = [0.0] * len(graph)
         self.used = [0.0] * len(graph)
         for i in range(len(graph)):
@@ -74,30 +65,32 @@ class Side:
                         heappush(waiting, j)
         return changed
 
-    def fall(self, come: Iterable[int], kept: set[int]) -> dict[int, tuple[float, float]]:
+    def fall(self, come: Iterable[int]) -> dict[int, tuple[float, float]]:
         """The same where nodes only come, so that costs only fall: no arc is looked at that has nothing new."""
         computed, used, price = self.computed, self.used, self.price
-        changed: dict[int, tuple[float, float]] = {}
+        before: dict[int, tuple[float, float]] = {}
         for i in come:
             if price[i] < used[i]:
-                changed[i] = (computed[i], price[i])
-        waiting = list(changed)
+                before[i] = (computed[i], used[i])
+                used[i] = price[i]
+        waiting = list(before)
         heapify(waiting)
+        # Costs are changed in place and back again: looking for each in two places would take most of the time.
         while waiting:
             i = heappop(waiting)
-            if changed[i][1] == used[i]:
+            if used[i] == before[i][1]:
                 continue
             for x, own, inputs in self.uses[i]:
                 cost = own
                 for j in inputs:
-                    cost += changed[j][1] if j in changed else used[j]
-                if x not in changed:
-                    if cost < computed[x]:
-                        changed[x] = (cost, min(cost, used[x]) if x in kept else cost)
+                    cost += used[j]
+                if cost < computed[x]:
+                    if x not in before:
+                        before[x] = (computed[x], used[x])
                         heappush(waiting, x)
-                elif cost < changed[x][0]:
-                    changed[x] = (cost, min(cost, changed[x][1]))
-        return changed
+                    computed[x] = cost
+                    used[x] = min(cost, used[x])
+        return self.take(before)
 
     def near(self, fallen: Iterable[int]) -> set[int]:
         """What was found by `fall` is no longer so, after these have become cheaper, if it is about one of those."""
@@ -137,9 +130,9 @@ class Costs:
     def __init__(self, graph: Numbered, kept: Iterable[int] = ()) -> None:
         self.graph = graph
         self.kept: set[int] = set()
-        self.queries = Side(graph, graph.query_arcs, graph.reading)
+        self.queries = Side(graph, graph.query_arcs, graph.query_uses, graph.reading)
         # Changes of what is kept, of base tables and of layouts can be read; all others are computed.
-        self.upkeeps = Side(graph, graph.maintenance_arcs, graph.change)
+        self.upkeeps = Side(graph, graph.maintenance_arcs, graph.maintenance_uses, graph.change)
         self.query = math.fsum(f * q for f, q in zip(graph.queries, self.queries.used, strict=True) if f)
         self.upkeep = 0.0
         self.size = 0.0
@@ -161,7 +154,7 @@ class Costs:
         come = [i for i, now in there.items() if now] if all(toggled.values()) else None
 
         def side(costs: Side) -> dict[int, tuple[float, float]]:
-            return costs.spread(there, self.kept) if come is None else costs.fall(come, self.kept)
+            return costs.spread(there, self.kept) if come is None else costs.fall(come)
 
         changed, carried = side(self.queries), side(self.upkeeps) if graph.has_updates else {}
         used = self.queries.used

@@ -11,150 +11,116 @@ at once are worth at most the sum. One pass from the top down, over arrays, find
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from copy import copy
-from itertools import groupby, pairwise
+from collections.abc import Iterable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from viewkeeper.selection.arcs import ArcTable
 from viewkeeper.selection.costs import Side
-from viewkeeper.selection.graph import Numbered
+from viewkeeper.selection.ragged import Places
 from viewkeeper.selection.reach import Floats
 
-Places = NDArray[np.intp]
+
+class Passed:
+    """What pairs pass on, measured against `level`, what each user costs now: to use, or to compute.
+
+    share   K: which share of any fall at most
+    alone   how far the user falls at most if the input alone is kept
+    """
+
+    def __init__(self, level: Floats, pairs: int) -> None:
+        self.level = level
+        self.share = np.zeros(pairs)
+        self.alone = np.zeros(pairs)
 
 
 class Falls:
-    """The arcs of one kind of cost as arrays, and the rates for the costs that were looked at last.
+    """What is passed on with what things cost now, and the rates that were found last."""
 
-    An entry is an input of an arc, a pair an input and one that uses it by some arc. Pairs stand by the height of the
-    input, the longest way from it to a node that nothing uses, so that a whole height is one step of the pass.
-    """
-
-    def __init__(self, graph: Numbered, side: Side, highest: Sequence[float], lowest: Sequence[float]) -> None:
+    def __init__(self, arcs: ArcTable, side: Side, lowest: Sequence[float], dear: float) -> None:
+        """No cost will be below the lowest; `dear` is as much as nobody would pay, for what cannot be had at all."""
+        self.arcs = arcs
         self.side = side
-        height = _heights(graph)
-        arcs = [(x, cost, inputs) for x, ways in enumerate(side.arcs) for cost, inputs in ways]
-        entries = [(height[j], j, x, a, inputs.count(j)) for a, (x, _, inputs) in enumerate(arcs) for j in set(inputs)]
-        entries.sort()
-        self.own = np.array([cost for _, cost, _ in arcs])
-        self.user = np.array([x for x, _, _ in arcs], dtype=np.intp)
-        self.input = np.array([e[1] for e in entries], dtype=np.intp)
-        self.arc = np.array([e[3] for e in entries], dtype=np.intp)
-        self.often = np.array([float(e[4]) for e in entries])
-        below = _below(graph)
-        # Whether no other input of the arc falls when this one does, so that all its slack counts against this one.
-        self.is_sole = np.array(
-            [not any(below[k] >> j & 1 for k in arcs[a][2] if k != j) for _, j, _, a, _ in entries], dtype=bool
-        )
-        self.pairs = _starts([e[1:3] for e in entries])
-        self.pair_input = self.input[self.pairs]
-        self.pair_user = self.user[self.arc[self.pairs]]
-        nodes = _starts(self.pair_input.tolist())
-        bounds = [*_starts([height[i] for i in self.pair_input[nodes].tolist()]).tolist(), len(nodes)]
-        ends = [*nodes.tolist(), len(self.pairs)]
-        self.steps = [
-            (self.pair_input[nodes[a:b]], slice(ends[a], ends[b]), nodes[a:b] - nodes[a]) for a, b in pairwise(bounds)
-        ]
-        self.lowest = np.array(lowest)
+        self.lowest = np.minimum(lowest, dear)
+        self.dear = dear
         self.price = np.array(side.price)
-        # What cannot be had at all costs as much as nobody would pay, so that all numbers are finite.
-        self.dear = max((cost for cost in highest if cost < np.inf), default=0.0)
-        self.lowest[np.isinf(self.lowest)] = self.dear
+        self.cost, self.depth = np.zeros(len(arcs.user)), np.zeros(len(arcs.user))
+        self.using = Passed(np.zeros(len(lowest)), len(arcs.pair_user))
+        self.computing = Passed(np.zeros(len(lowest)), len(arcs.pair_user))
+        self.look()
 
     def of(self, side: Side) -> Falls:
         """The same arcs, for other costs."""
-        other = copy(self)
-        other.side = side
-        return other
+        return Falls(self.arcs, side, self.lowest.tolist(), self.dear)
 
-    def look(self, per_use: Floats, per_computation: Floats | None, most: Floats) -> None:
-        """Finds the rates for what things cost now.
+    def look(self) -> None:
+        """Finds everything anew."""
+        self.follow(range(len(self.lowest)))
+
+    def follow(self, changed: Iterable[int]) -> None:
+        """Costs of these nodes have changed."""
+        nodes = list(changed)
+        self.using.level[nodes] = np.minimum([self.side.used[i] for i in nodes], self.dear)
+        self.computing.level[nodes] = np.minimum([self.side.computed[i] for i in nodes], self.dear)
+        near, _ = self.arcs.near.of(np.array(nodes, dtype=np.intp))
+        if len(near):
+            self._pass_on(_distinct(near, len(self.cost)))
+
+    def _pass_on(self, near: Places) -> None:
+        arcs, used = self.arcs, self.using.level
+        entries, starts = arcs.entries_of_arc.of(near)
+        often, inputs = arcs.often[entries], arcs.input[entries]
+        self.cost[near] = arcs.own[near] + np.add.reduceat(often * used[inputs], starts)
+        self.depth[near] = np.add.reduceat(often * (used[inputs] - self.lowest[inputs]), starts)
+        pairs = _distinct(arcs.pair[entries], len(arcs.pair_user))
+        entries, starts = arcs.entries_of_pair.of(pairs)
+        arc, often, inputs, sole = arcs.arc[entries], arcs.often[entries], arcs.input[entries], arcs.is_sole[entries]
+        depth, drop = self.depth[arc], np.maximum(used[inputs] - self.price[inputs], 0.0)
+        for passed in (self.using, self.computing):
+            slack = np.maximum(self.cost[arc] - passed.level[arcs.user[arc]], 0.0)
+            kappa = 1 - np.divide(slack, depth, out=np.ones(len(arc)), where=depth > 0)
+            share = often * np.maximum(kappa, 0.0)
+            alone = np.where(sole, np.maximum(often * drop - slack, 0.0), share * drop)
+            passed.share[pairs] = np.maximum.reduceat(share, starts)
+            passed.alone[pairs] = np.maximum.reduceat(alone, starts)
+
+    def find_rates(self, per_use: Floats, per_computation: Floats | None, most: Floats) -> None:
+        """Finds the rates.
 
         per_use           what it is worth if a node gets cheaper by 1 to use
         per_computation   the same for computing it, whether or not it is kept; None for nothing
         most              rates that are known not to be exceeded
         """
+        arcs = self.arcs
         self.per_use, self.per_computation = per_use, per_computation
-        self.used = np.minimum(self.side.used, self.dear)
-        inputs = self.often * self.used[self.input]
-        cost = self.own + _sums(self.arc, inputs, len(self.own))
-        depth = _sums(self.arc, self.often * (self.used - self.lowest)[self.input], len(self.own))
-        self.slack = np.maximum(cost - self.used[self.user], 0.0)
-        self.depth = depth
-        along = self._pass_on(self.slack)
-        beside = np.zeros(len(self.pairs))
-        if per_computation is not None:
-            computed = np.minimum(self.side.computed, self.dear)
-            self.slack_computing = np.maximum(cost - computed[self.user], 0.0)
-            beside = per_computation[self.pair_user] * self._pass_on(self.slack_computing)
-        rate = per_use.copy()
-        for nodes, pairs, starts in self.steps:
-            gained = beside[pairs] + along[pairs] * rate[self.pair_user[pairs]]
-            rate[nodes] = np.minimum(per_use[nodes] + np.add.reduceat(gained, starts), most[nodes])
-        self.rate: Floats = rate
-
-    def _pass_on(self, slack: Floats) -> Floats:
-        """K: which share of a fall a pair passes on at most."""
-        return self._best_of_arcs(self._shares(slack))
-
-    def _shares(self, slack: Floats) -> Floats:
-        share = 1 - np.divide(slack, self.depth, out=np.ones_like(slack), where=self.depth > 0)
-        shares: Floats = self.often * np.maximum(share, 0.0)[self.arc]
-        return shares
-
-    def _best_of_arcs(self, entries: Floats) -> Floats:
-        best: Floats = np.maximum.reduceat(entries, self.pairs) if len(self.pairs) else entries
-        return best
+        rate, most = per_use[arcs.by_height], most[arcs.by_height]
+        users, share = arcs.user_place, self.using.share
+        beside = None if per_computation is None else per_computation[arcs.pair_user] * self.computing.share
+        for nodes, pairs, starts in arcs.heights:
+            gained = share[pairs] * rate[users[pairs]]
+            if beside is not None:
+                gained += beside[pairs]
+            np.minimum(rate[nodes] + np.add.reduceat(gained, starts), most[nodes], out=rate[nodes])
+        self.rate: Floats = rate[arcs.height_place]
 
     def worth(self) -> Floats:
         """What each node alone is worth at most were it kept: exact for itself and those next above, rates beyond."""
-        drop = np.maximum(self.used - self.price, 0.0)
-        gained = self.rate[self.pair_user] * self._next_above(drop, self.slack)
+        gained = self.rate[self.arcs.pair_user] * self.using.alone
         if self.per_computation is not None:
-            gained += self.per_computation[self.pair_user] * self._next_above(drop, self.slack_computing)
-        worth: Floats = self.per_use * drop + _sums(self.pair_input, gained, len(drop))
-        return worth
-
-    def _next_above(self, drop: Floats, slack: Floats) -> Floats:
-        falls = drop[self.input]
-        sole = np.maximum(self.often * falls - slack[self.arc], 0.0)
-        return self._best_of_arcs(np.where(self.is_sole, sole, self._shares(slack) * falls))
+            gained += self.per_computation[self.arcs.pair_user] * self.computing.alone
+        above = np.bincount(self.arcs.pair_input, gained, len(self.rate))
+        return self.per_use * self._drop() + above
 
     def worth_together(self) -> Floats:
         """The same at rates throughout: what several nodes are worth together is at most the sum of these."""
-        together: Floats = self.rate * np.maximum(self.used - self.price, 0.0)
-        return together
+        return self.rate * self._drop()
+
+    def _drop(self) -> Floats:
+        drop: Floats = np.maximum(self.using.level - self.price, 0.0)
+        return drop
 
 
-def _sums(places: Places, values: Floats, count: int) -> Floats:
-    """Σ of the values at each place."""
-    return np.bincount(places, values, count).astype(np.float64, copy=False)
-
-
-def _below(graph: Numbered) -> list[int]:
-    """For each node the set of those it can be computed from, as the bits of a number."""
-    below: list[int] = []
-    for inputs in graph.inputs:
-        found = 0
-        for j in inputs:
-            found |= below[j] | 1 << j
-        below.append(found)
-    return below
-
-
-def _heights(graph: Numbered) -> list[int]:
-    heights = [0] * len(graph)
-    for i in range(len(graph) - 1, -1, -1):
-        heights[i] = max((heights[x] + 1 for x in graph.users[i]), default=0)
-    return heights
-
-
-def _starts(keys: Sequence[object]) -> Places:
-    """Where in a sorted sequence every new key starts."""
-    starts, place = [], 0
-    for _, same in groupby(keys):
-        starts.append(place)
-        place += sum(1 for _ in same)
-    return np.array(starts, dtype=np.intp)
+def _distinct(places: Places, count: int) -> Places:
+    is_one = np.zeros(count, dtype=bool)
+    is_one[places] = True
+    return np.flatnonzero(is_one)

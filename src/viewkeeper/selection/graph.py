@@ -12,6 +12,8 @@ from typing import Literal as OneOf
 from viewkeeper.errors import GraphError
 
 Kind = OneOf["or", "and", "and-or"]
+Arcs = tuple[tuple[tuple[float, tuple[int, ...]], ...], ...]
+Uses = tuple[tuple[tuple[int, float, tuple[int, ...]], ...], ...]
 
 
 @dataclass(frozen=True)
@@ -77,8 +79,8 @@ class Numbered:
     layouts: tuple[tuple[int, ...], ...]
     inputs: tuple[tuple[int, ...], ...]
     users: tuple[tuple[int, ...], ...]
-    query_arcs: tuple[tuple[tuple[float, tuple[int, ...]], ...], ...]
-    maintenance_arcs: tuple[tuple[tuple[float, tuple[int, ...]], ...], ...]
+    query_arcs: Arcs
+    maintenance_arcs: Arcs
     size: tuple[float, ...]
     reading: tuple[float, ...]
     queries: tuple[float, ...]
@@ -99,6 +101,16 @@ class Numbered:
     @cached_property
     def _numbers(self) -> dict[str, int]:
         return {name: i for i, name in enumerate(self.names)}
+
+    @cached_property
+    def query_uses(self) -> Uses:
+        """For each node the arcs that use it, each with the node it computes and its cost."""
+        return _uses(self.query_arcs)
+
+    @cached_property
+    def maintenance_uses(self) -> Uses:
+        """The same with what the arcs cost maintenance."""
+        return _uses(self.maintenance_arcs)
 
     @cached_property
     def has_updates(self) -> bool:
@@ -183,6 +195,15 @@ class ViewGraph:
         if all(len(arc.inputs) == 1 for view in derived for arc in view.arcs):
             return "or"
         return "and" if all(len(view.arcs) == 1 for view in derived) else "and-or"
+
+
+def _uses(arcs: Arcs) -> Uses:
+    uses: list[list[tuple[int, float, tuple[int, ...]]]] = [[] for _ in arcs]
+    for x, ways in enumerate(arcs):
+        for cost, inputs in ways:
+            for i in dict.fromkeys(inputs):
+                uses[i].append((x, cost, inputs))
+    return tuple(map(tuple, uses))
 
 
 def _inputs(node: View | Layout) -> tuple[str, ...]:

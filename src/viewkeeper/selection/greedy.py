@@ -160,10 +160,12 @@ class Stages:
         self.trace.append(self._step(move, float(self.known[c])))
         self.costs.take(move)
         self.ceilings.take(move)
-        self.trials.take(move)
         for i in move.there:
             for other in (*self.of_node[i], *(o for layout in self.numbered.layouts[i] for o in self.of_node[layout])):
                 self.is_open[other] = self._is_open(other)
+                if not self.is_open[other]:
+                    self.trials.close(other)
+        self.trials.take(move)
 
     def _is_open(self, c: int) -> bool:
         """Whether nothing of a candidate is kept and its layouts have their view."""

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import Bounds, LinearConstraint, milp
-from scipy.sparse import csr_array
+from scipy.optimize import Bounds, LinearConstraint, linprog, milp
+from scipy.sparse import csr_array, vstack
 
 _one_at_a_time = threading.Lock()
 
@@ -26,6 +26,18 @@ class Solution:
     values: NDArray[np.float64] | None
     bound: float
     proved: bool
+
+
+@dataclass(frozen=True)
+class Relaxation:
+    """What is best if nothing need be integral.
+
+    reduced   by how much the objective grows at least per unit of each variable
+    """
+
+    values: NDArray[np.float64] | None
+    bound: float
+    reduced: NDArray[np.float64]
 
 
 class Program:
@@ -62,10 +74,7 @@ class Program:
         """`gap` is relative to the objective plus `constant`, which is not part of it."""
         if not self._costs:
             return Solution(np.zeros(0), 0.0, True)
-        costs = np.array(self._costs)
-        scale = float(np.abs(costs).max()) or 1.0
-        shape = (len(self._least), len(self._costs))
-        matrix = csr_array((self._entries, (self._rows, self._columns)), shape=shape)
+        costs, scale, matrix = self._arrays()
         # The constant is a variable fixed to 1, so that HiGHS measures its gap against the whole.
         with _without_output():
             result = milp(
@@ -80,6 +89,37 @@ class Program:
         values = None if result.x is None else np.asarray(result.x[:-1], dtype=np.float64)
         least = -math.inf if bound is None or math.isnan(bound) else float(bound) * scale - constant
         return Solution(values, least, result.status == 0)
+
+    def relax(self, seconds: float) -> Relaxation:
+        """Without integrality, by the simplex method: reduced costs are those of a vertex, where they are large."""
+        if not self._costs:
+            return Relaxation(np.zeros(0), 0.0, np.zeros(0))
+        costs, scale, matrix = self._arrays()
+        least, most = np.array(self._least), np.array(self._most)
+        is_same, has_least, has_most = least == most, least > -math.inf, most < math.inf
+        below, above = has_most & ~is_same, has_least & ~is_same
+        with _without_output():
+            result = linprog(
+                costs / scale,
+                A_ub=vstack((matrix[below], -matrix[above])),
+                b_ub=np.concatenate((most[below], -least[above])),
+                A_eq=matrix[is_same],
+                b_eq=least[is_same],
+                bounds=[(0.0, upper) for upper in self._upper],
+                method="highs-ds",
+                options={"time_limit": seconds},
+            )
+        if result.status != 0 or result.fun is None:
+            return Relaxation(None, -math.inf, np.zeros(len(costs)))
+        reduced = np.asarray(result.lower.marginals, dtype=np.float64) * scale
+        return Relaxation(np.asarray(result.x, dtype=np.float64), float(result.fun) * scale, reduced)
+
+    def _arrays(self) -> tuple[NDArray[np.float64], float, csr_array]:
+        """The costs, the greatest of them, and the rows."""
+        costs = np.array(self._costs)
+        shape = (len(self._least), len(self._costs))
+        matrix = csr_array((self._entries, (self._rows, self._columns)), shape=shape)
+        return costs, float(np.abs(costs).max()) or 1.0, matrix
 
 
 def _wider(matrix: csr_array) -> csr_array:

@@ -1,0 +1,97 @@
+"""How long the methods take on large graphs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from random import Random
+
+from report import Report, timed
+
+from viewkeeper.planner.strategy.order import min_work
+from viewkeeper.planner.strategy.schedule import schedule
+from viewkeeper.planner.strategy.versions import with_versions
+from viewkeeper.selection.choice import Budget
+from viewkeeper.selection.costs import Costs
+from viewkeeper.selection.graph import Layout, View, ViewGraph
+from viewkeeper.selection.methods import Exact, Greedy
+from viewkeeper.testing.update_graphs import random_changed_graph
+from viewkeeper.testing.view_graphs import random_and_or_graph, random_cube, random_or_graph
+
+
+def side_by_side(graphs: Sequence[ViewGraph]) -> ViewGraph:
+    """Graphs that share nothing, as one."""
+    nodes: list[View | Layout] = []
+    for k, graph in enumerate(graphs):
+        for node in graph.nodes:
+            assert isinstance(node, View)
+            arcs = tuple(replace(arc, inputs=tuple(f"{k}.{name}" for name in arc.inputs)) for arc in node.arcs)
+            nodes.append(replace(node, name=f"{k}.{node.name}", arcs=arcs))
+    return ViewGraph(tuple(nodes))
+
+
+def any_over_any(n: int, *, updates: bool = False) -> ViewGraph:
+    return random_and_or_graph(Random(1), n, updates=updates)
+
+
+def greedy_rows() -> Iterator[list[object]]:
+    groups = [random_and_or_graph(Random(k), 25) for k in range(400)]
+    graphs: list[tuple[str, ViewGraph]] = [
+        ("tree, 10 000 views", random_or_graph(Random(1), 10_000, "tree", updates=False)),
+        ("2n edges, 10 000 views", random_or_graph(Random(1), 10_000, "edges", updates=False)),
+        ("2n edges with updates, 10 000 views", random_or_graph(Random(1), 10_000, "edges")),
+        ("cube of 13 dimensions, 8 192 views", random_cube(Random(1), 13)),
+        ("AND-OR, 400 groups of 25 views", side_by_side(groups)),
+        ("AND-OR, any view over any, 2 000 views", any_over_any(2_000)),
+        ("AND-OR, any view over any, 10 000 views", any_over_any(10_000)),
+        ("AND-OR, any view over any, with updates, 10 000 views", any_over_any(10_000, updates=True)),
+    ]
+    for label, graph in graphs:
+        yield timed_row(label, graph, Greedy(), "space")
+    for shape in ("tree", "edges"):
+        graph = random_or_graph(Random(1), 10_000, shape, cheap=0.01)  # type: ignore[arg-type]
+        label = f"{shape}, view-to-view maintenance next to nothing, 10 000 views"
+        yield timed_row(label, graph, Greedy(), "maintenance")
+
+
+def exact_rows() -> Iterator[list[object]]:
+    for nodes in (25, 400):
+        for shape in ("tree", "edges"):
+            for updates in (False, True):
+                graph = random_or_graph(Random(5), nodes, shape, updates=updates)  # type: ignore[arg-type]
+                label = f"{shape}{' with updates' if updates else ''}, {nodes} views"
+                for gap in (0.0, 0.01):
+                    yield timed_row(label, graph, Exact(gap=gap, seconds=30), "maintenance" if updates else "space")
+    graph = random_or_graph(Random(5), 400, "edges")
+    yield timed_row("edges with updates, 400 views", graph, Exact(gap=0.01, seconds=30), "both")
+
+
+def timed_row(label: str, graph: ViewGraph, method: Greedy | Exact, limited: str) -> list[object]:
+    everything = Costs(graph.numbered, graph.numbered.candidates)
+    space = everything.size * 0.1 if limited in ("space", "both") else None
+    maintenance = everything.upkeep * 0.1 if limited in ("maintenance", "both") else None
+    choice, seconds = timed(graph, Budget(space=space, maintenance=maintenance), method)
+    what = "greedy" if isinstance(method, Greedy) else f"exact, gap {method.gap:g}"
+    return [label, f"{what}, 10 % of {limited}", len(choice.views), f"{seconds:.2f}", f"{choice.gap:.4f}"]
+
+
+def updating_rows() -> Iterator[list[object]]:
+    changed = random_changed_graph(Random(1), 10_000)
+    started = time.process_time()
+    found = min_work(changed)
+    ordered = time.process_time()
+    makespan = schedule(changed, with_versions(changed), 8).makespan
+    scheduled = time.process_time()
+    label = "views over views, 10 000"
+    yield [label, "MinWork", len(found.strategy), f"{ordered - started:.2f}", ""]
+    yield [label, f"schedule on 8 workers, window {makespan:.3g}", "", f"{scheduled - ordered:.2f}", ""]
+
+
+def speed(report: Report) -> None:
+    report.table(
+        "Speed",
+        "One run each, seconds of one core. Graphs are built before the clock starts. Exact has 30 seconds by the clock on the wall.",
+        ["graph", "what", "chosen or steps", "seconds", "proved gap"],
+        [*greedy_rows(), *exact_rows(), *updating_rows()],
+    )
