@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from fake_catalog import FakeCatalog
 from hypothesis import given
+from hypothesis import strategies as st
 
-from viewkeeper.algebra.relations import Relation, names
-from viewkeeper.changes.parts import Computed, Sizes, by_parts, mentions
+from viewkeeper.algebra.relations import Relation, Scan, inputs, names
+from viewkeeper.changes.parts import Computed, Saved, Sizes, by_parts, mentions
 from viewkeeper.changes.refresh import maintenance
 from viewkeeper.changes.stored import stored_form
 from viewkeeper.sql.bind import Bound, bind
@@ -19,9 +20,14 @@ from viewkeeper.testing.strategies import changing_views
 pytestmark = pytest.mark.core
 
 
-@given(changing_views())
-def test_by_parts_it_is_the_same_change(case: tuple[Relation, History]) -> None:
-    view, history = case
+def operators(rel: Relation) -> float:
+    """As if reading were what is dear."""
+    return sum(isinstance(n, Scan) for n in mentions(rel).elements()) if inputs(rel) else 0
+
+
+@given(changing_views(), st.sampled_from([(Sizes(large=6, worth=3), lambda _: 0.0), (Sizes(large=10_000), operators)]))
+def test_by_parts_it_is_the_same_change(case: tuple[Relation, History], how: tuple[Sizes, Saved]) -> None:
+    (view, history), (sizes, saved) = case, how
     kept = stored_form(view, "__vk_v").kept
     whole = maintenance(kept, history.changed(0, 1)).change
     tables = dict(history.between(0, 1))
@@ -34,7 +40,9 @@ def test_by_parts_it_is_the_same_change(case: tuple[Relation, History]) -> None:
         tables[name] = TableStates(names(part), Bag(), rows)
         return Computed(name, rows.total())
 
-    by_part = by_parts(whole, compute, Sizes(large=6, worth=3))
+    by_part = by_parts(whole, compute, sizes, saved)
+    left = [rel for rel, times in mentions(by_part).items() if times > 1]
+    assert not any(map(saved, left))
     assert names(by_part) == names(whole)
     assert evaluate(by_part, tables) == evaluate(whole, history.between(0, 1))
 

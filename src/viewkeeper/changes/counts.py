@@ -114,7 +114,7 @@ class RowCounts:
         left, right = self.rows(rel.left), self.rows(rel.right)
         pairs = list(equal_columns(rel))
         if not pairs or 0 in (left, right):
-            return left * right
+            return min(left * right, max(left, right)) if self.guessing else left * right
         ours, theirs = (tuple(dict.fromkeys(side)) for side in zip(*pairs, strict=True))
         bounds = [left * right]
         if any(key <= set(theirs) for key in keys(rel.right, self.declared)):

@@ -31,16 +31,24 @@ class Computed:
 
 
 USUAL = Sizes()
+Saved = Callable[[Relation], float]
 
 
-def by_parts(change: Relation, compute: Callable[[Relation], Computed], sizes: Sizes = USUAL) -> Relation:
+def _nothing(_: Relation) -> float:
+    return 0.0
+
+
+def by_parts(
+    change: Relation, compute: Callable[[Relation], Computed], sizes: Sizes = USUAL, saved: Saved = _nothing
+) -> Relation:
     """The change with parts of it computed before, one by one, until it is small when written out.
 
+    So are parts that come again and are dear: `saved` says how much it is worth not to compute one once more.
     Parts without rows take with them whatever is joined to them.
     """
     put: dict[Relation, Relation] = {}
     small: set[str] = set()
-    while (part := _next_part(change, small, sizes)) is not None:
+    while (part := _next_part(change, small, sizes, saved)) is not None:
         if part not in put:  # it may be there again once empty parts are gone
             found = compute(part)
             small.add(found.name)
@@ -52,11 +60,13 @@ def by_parts(change: Relation, compute: Callable[[Relation], Computed], sizes: S
     return change
 
 
-def _next_part(change: Relation, small: set[str], limits: Sizes) -> Relation | None:
+def _next_part(change: Relation, small: set[str], limits: Sizes, saved: Saved) -> Relation | None:
     """The part whose repetition costs most, of those that are small when written out."""
     sizes, counted = _written_out(change)
     if sizes[change] <= limits.large:
-        return None
+        dear = {rel: (n - 1) * saved(rel) for rel, n in counted.items() if n > 1}
+        best = max(dear, key=lambda rel: (dear[rel], sizes[rel], rel.fingerprint), default=change)
+        return best if dear.get(best, 0) > 0 else None
     follows: dict[Relation, bool] = {}
     for rel in sizes:  # those below come before those above
         own = isinstance(rel, Changes) or (isinstance(rel, Scan) and rel.table in small)

@@ -40,7 +40,7 @@ from viewkeeper.runtime.install import Merge, Rows
 from viewkeeper.runtime.look import Look
 from viewkeeper.runtime.measured import cost_parts
 from viewkeeper.runtime.reads import ReadOnce
-from viewkeeper.runtime.spark import SMALL_STEP, known_step, private_session, settle
+from viewkeeper.runtime.spark import SMALL_STEP, few_rows_step, known_step, private_session, settle
 from viewkeeper.runtime.write import discard, write_rows
 from viewkeeper.settings import Settings
 from viewkeeper.sql.render import quote, string_literal
@@ -144,7 +144,7 @@ class Executor:
                 leaves.give(OWN, leaves.version(look.view.backing, look.standing.version))
             change = self.change(found.change, look, leaves)
             settle(session, self.spark, SMALL_STEP if step.small else known_step(self.spark, leaves.shuffled(change)))
-            change = by_parts(change, leaves.compute)
+            change = by_parts(change, leaves.compute, saved=leaves.saved)
             job = Job(step, look, session, leaves, unparse(change, leaves), tell, started, step.small)
             match found.merge:
                 case MergeBag() as merge:
@@ -168,7 +168,7 @@ class Executor:
         found = self.compute(job, job.change, install.CHANGE_VIEW, f.count(f.lit(1)).alias("rows"))["rows"]
         few = rows + found <= self.settings.small_rows
         if few:
-            settle(job.session, self.spark, SMALL_STEP)
+            settle(job.session, self.spark, few_rows_step(self.spark, rows + found))
         return replace(job, change=f"SELECT * FROM {install.CHANGE_VIEW}", small=few, computed=True)
 
     def maintain_bag(self, job: Job, merge: MergeBag) -> Outcome:
@@ -179,7 +179,7 @@ class Executor:
         way = job.step.install if seen["went"] else "append"
         written = seen["came"] + seen["went"] + (job.look.situation.rows if way != "append" else 0)
         if not job.small and written <= self.settings.small_rows:
-            settle(job.session, self.spark, SMALL_STEP)
+            settle(job.session, self.spark, few_rows_step(self.spark, written))
             job = replace(job, small=True)
         return self.installed(job, seen, way, install.install_bag(way, job.table, job.old, merge))
 

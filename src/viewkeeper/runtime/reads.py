@@ -37,7 +37,7 @@ from viewkeeper.algebra.relations import (
     Window,
 )
 from viewkeeper.algebra.scalars import Scalar, own_columns
-from viewkeeper.changes.counts import RowCounts
+from viewkeeper.changes.counts import FEW, RowCounts
 from viewkeeper.changes.meeting import Spread, Spreads, compared
 from viewkeeper.changes.own import OWN
 from viewkeeper.changes.parts import Computed, mentions, replaced
@@ -53,6 +53,7 @@ from viewkeeper.store.log import TableLog
 
 FETCHED_ROWS = 20_000  # more rows than this are not brought to the driver
 FIRST_ROWS = 1_000_000  # a change of more rows is not read before its use
+WORTH_A_QUERY = 2_000_000  # rows that take as long to read as one more query does
 
 
 @dataclass(frozen=True)
@@ -123,6 +124,14 @@ class ReadOnce:
             (self.counts.rows(n.input) for n in walk(change) if isinstance(n, Aggregate | Window)), default=0
         )
         return shuffled if isfinite(shuffled) else None
+
+    def saved(self, part: Relation) -> float:
+        """How many rows of large tables need not be read again, if a part of few rows is computed once."""
+        if self.counts is None or not self.counts.is_few(part):
+            return 0
+        tables = [self.counts.tables.get(n.table, 0) for n in walk(part) if isinstance(n, Scan)]
+        read = sum(rows for rows in tables if rows > FEW)
+        return read if read > WORTH_A_QUERY else 0
 
     def sent(self, join: Join) -> Side | None:
         return self.counts.sent(join) if self.counts is not None else None

@@ -35,6 +35,7 @@ SMALL_STEP = {
 
 _SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 _ROWS_A_PARTITION = 200_000
+_COMPILED_FROM = 5_000  # rows; fewer are through before the code for them is compiled
 
 
 def known_step(spark: SparkSession, rows: float | None) -> dict[str, str]:
@@ -47,6 +48,11 @@ def known_step(spark: SparkSession, rows: float | None) -> dict[str, str]:
     usual = int(spark.conf.get(_SHUFFLE_PARTITIONS) or 1)
     partitions = int(min(usual, 1 + rows // _ROWS_A_PARTITION))
     return {"spark.sql.adaptive.enabled": "false", _SHUFFLE_PARTITIONS: str(partitions)}
+
+
+def few_rows_step(spark: SparkSession, rows: int) -> dict[str, str]:
+    """Settings for a step over so few rows that one task can do it, compiled only if that pays."""
+    return SMALL_STEP if rows <= _COMPILED_FROM else known_step(spark, rows)
 
 
 def settle(session: SparkSession, spark: SparkSession, confs: Mapping[str, str] | None = None) -> None:
