@@ -83,6 +83,13 @@ def test_forms_of_aggregates() -> None:
     )
 
 
+@pytest.mark.parametrize("name", ["any", "some", "bool_or", "every"])
+def test_truths_of_distinct_values(name: str) -> None:
+    """sqlglot takes ANY and SOME for quantifiers."""
+    relation = bound(f"SELECT {name}(DISTINCT f) AS x FROM u", ("x",))
+    assert f"{'EVERY' if name == 'every' else 'BOOL_OR'}(DISTINCT `u`.`f`)" in unparse(relation)
+
+
 def test_any_is_an_aggregate() -> None:
     relation = bound("SELECT any(f) IS NOT NULL AS x FROM u", ("x",))
     assert evaluate(relation, TABLES) == Counter({(True,): 1})

@@ -110,6 +110,13 @@ def _mend_tokens(tokens: list[Token]) -> None:
         if token.token_type == TokenType.WINDOW and following.token_type == TokenType.L_PAREN:
             token.token_type = TokenType.VAR  # GROUP BY window(…)
         if (
+            token.token_type in (TokenType.ANY, TokenType.SOME)
+            and following.token_type == TokenType.L_PAREN
+            and after is not None
+            and after.token_type == TokenType.DISTINCT
+        ):
+            token.token_type, token.text = TokenType.VAR, "bool_or"  # any(DISTINCT …) by its other name
+        if (
             token.text.upper() in _TYPED_LITERALS
             and following.token_type == TokenType.STRING
             and after is not None
