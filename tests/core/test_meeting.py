@@ -19,6 +19,7 @@ from viewkeeper.changes.parts import mentions
 from viewkeeper.changes.propagate import change
 from viewkeeper.changes.refresh import maintenance
 from viewkeeper.changes.stored import stored_form
+from viewkeeper.runtime.spreads import spread_of
 from viewkeeper.sql.unparse import unparse
 from viewkeeper.testing import references
 from viewkeeper.testing.bags import evaluate, signed
@@ -121,6 +122,24 @@ def test_many_values_are_told_by_the_runs_they_lie_in() -> None:
     assert filters(narrowed, "b") == [
         "WHERE (((`b`.`k` >= 1) AND (`b`.`k` <= 5)) OR ((`b`.`k` >= 90) AND (`b`.`k` <= 99)))"
     ]
+
+
+def test_the_values_of_a_column_as_they_were_read() -> None:
+    dates = [date(2024, 1, 1), None, date(2024, 1, 2), date(2024, 1, 1)]
+    assert spread_of(dates) == Spread(
+        ((dates[0], dates[0]), (dates[2], dates[2])), frozenset(filter(None, dates)), True
+    )
+    assert spread_of(["b", "a", "c"]) == Spread((("a", "c"),), frozenset("abc"))
+    numbers = [Decimal(n) for n in range(2 * LISTED)]
+    assert spread_of([*numbers, Decimal(10**9)]) == Spread(
+        (
+            (Decimal(0), Decimal(0)),
+            (Decimal(1), Decimal(1)),
+            (Decimal(2), numbers[-1]),
+            (Decimal(10**9), Decimal(10**9)),
+        )
+    )
+    assert spread_of([None]) is None and spread_of([]) is None
 
 
 def test_the_widest_gaps_are_kept_between_runs() -> None:

@@ -134,8 +134,7 @@ class Executor:
         with translated(look.view):
             questions = (q.against for q in step.maintenance.questions)
             leaves = self.leaves(look, session, step.maintenance.change, *questions)
-            if not leaves.are_few:
-                settle(session, self.spark)
+            settle(session, self.spark, few_rows_step(self.spark, leaves.most_first))
             found = known_better(step.maintenance, look, session, leaves)
             if found.nothing:
                 return self.untouched(look, self.note(look, "incremental", step.reason, step.cost))
@@ -187,7 +186,8 @@ class Executor:
         if job.step.install == "merge":
             return self.merge_groups(job, merge)
         job = self.ahead(job)
-        content = install.merged_groups(job.old, merge, job.change)
+        there = job.computed and job.small and merge.key
+        content = install.merged_into(job.old, merge) if there else install.merged_groups(job.old, merge, job.change)
         hit, was, keep = f.col(install.HIT), f.col(install.WAS), f.col(install.KEEP)
         measures = (f.count_if(hit & keep).alias("came"), f.count_if(hit & was).alias("went"))
         if job.small:

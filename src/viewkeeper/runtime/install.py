@@ -200,6 +200,27 @@ def merged_groups(old: str, merge: MergeGroups, change: str) -> str:
     )
 
 
+def merged_into(old: str, merge: MergeGroups) -> str:
+    """The same, of a change of few rows that is there by its name: what it does not touch is neither sorted nor moved.
+
+    (V ▷ □V) ⊎ (□V ⟕ (V ⋉ □V)), on a key.
+    """
+    values = _values(merge, "t", "c")
+    kept = _list(tuple(item.name for item in merge.columns), "t")
+    columns = ", ".join(f"{values[item.name]} AS {quote(item.name)}" for item in merge.columns)
+    flags = f"{{}} AS {HIT}, {{}} AS {WAS}, {{}} AS {KEEP}"
+    return (
+        f"SELECT /*+ BROADCAST(c) */ {kept}, {flags.format('false', 'true', 'true')}\n"
+        f"FROM {old} AS t LEFT ANTI JOIN {CHANGE_VIEW} AS c ON {_on(merge)}\n"
+        f"UNION ALL\n"
+        f"SELECT /*+ BROADCAST(t) */ {columns}, "
+        f"{flags.format('true', f't.{WAS} IS NOT NULL', _positive(merge, _checked(values[COUNT])))}\n"
+        f"FROM {CHANGE_VIEW} AS c LEFT JOIN (\n"
+        f"  SELECT /*+ BROADCAST(c) */ t.*, true AS {WAS} FROM {old} AS t LEFT SEMI JOIN {CHANGE_VIEW} AS c\n"
+        f"  ON {_on(merge)}) AS t ON {_on(merge)}"
+    )
+
+
 def doubted_keys(old: str, merge: MergeGroups, doubt: Doubt) -> str:
     """The keys of the changed groups that are in doubt."""
     keys = _list(merge.key, "c") or "1 AS __vk_all"

@@ -12,12 +12,12 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
 from math import isfinite
 
-from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.types import StructType
 
@@ -111,10 +111,9 @@ class ReadOnce:
         return self.counts
 
     @property
-    def are_few(self) -> bool:
-        """Whether all that is read first is little."""
-        first = filter(self.reads_first, self.pinned.pins)
-        return all(self.pinned.pins[table].change.rows <= FETCHED_ROWS for table in first)
+    def most_first(self) -> int:
+        """The rows of the largest change that is read first."""
+        return max((self.pinned.pins[t].change.rows for t in self.pinned.pins if self.reads_first(t)), default=0)
 
     def shuffled(self, change: Relation) -> float | None:
         """About how many rows are shuffled at once; None where a join has no side that is small."""
@@ -201,29 +200,52 @@ class ReadOnce:
     def read_first(self, table: str, matters: Scalar) -> FirstRead:
         """Read the net change of a table, and count in it the rows that go, and those that matter."""
         read = {c.source: c.type for n in self.changed if n.table == table for c in n.columns}
-        wanted = tuple(ScanColumn(name, name, type_) for name, type_ in read.items())
-        rows = self.session.sql(unparse(net(Changes(table, wanted)), self))
-        told = own_columns(matters) <= read.keys()
-        condition = render(matters, {c: quote(c) for c in read}) if told else "TRUE"
-        went, matter = f.count_if(f.col(WEIGHT) < 0), f.count_if(f.expr(condition))
-        counted, few = Observation(), self.pinned.pins[table].change.rows <= FETCHED_ROWS
-        asked = {c.source: c.type for n in self.changed for c in n.columns if c.name in self.compared}
-        told_of = {name: type_ for name, type_ in read.items() if name in asked}
-        measures = spreads.measures(told_of, few)
-        every = f.count(f.lit(1)).alias("rows")
-        seen = rows.observe(counted, every, went.alias("went"), matter.alias("matter"), *measures)
+        change = Changes(table, tuple(ScanColumn(name, name, type_) for name, type_ in read.items()))
+        pending = self.pinned.pins[table].change
+        appended = isinstance(pending, Feed | Files) and pending.appended
+        rows = self.session.sql(unparse(change if appended else net(change), self))
+        known = own_columns(matters) <= read.keys()
+        condition = f.expr(render(matters, {c: quote(c) for c in read}) if known else "TRUE")
+        compared = {c.source for n in self.changed for c in n.columns if c.name in self.compared}
+        asked = [name for name in spreads.told(read) if name in compared]
         name = f"__vk_first_{list(self.pinned.pins).index(table) + 1}"
-        (self.fetched(seen) if few else seen.localCheckpoint()).createOrReplaceTempView(name)
-        found = counted.get
-        self.first[table] = FirstRead(
-            name,
-            frozenset(read),
-            int(found["rows"]),
-            int(found["went"]),
-            int(found["matter"]),
-            spreads.spreads(told_of, found),
-        )
+        kept = self._fetch_first if pending.rows <= FETCHED_ROWS else self._keep_first
+        self.first[table] = kept(FirstRead(name, frozenset(read), 0, 0, 0, {}), rows, condition, asked)
         return self.first[table]
+
+    def _fetch_first(self, first: FirstRead, rows: DataFrame, matters: Column, asked: list[str]) -> FirstRead:
+        """Few rows: what is asked of them the driver sees for itself, sooner than Spark would count it."""
+        held = self.fetched(rows)
+        held.createOrReplaceTempView(first.name)
+        seen = held.select(f.col(WEIGHT), matters, *map(quote, asked)).collect()
+        found = ((column, spreads.spread_of([row[n] for row in seen])) for n, column in enumerate(asked, 2))
+        return replace(
+            first,
+            rows=len(seen),
+            went=sum(row[0] < 0 for row in seen),
+            matter=sum(bool(row[1]) for row in seen),
+            spreads={column: spread for column, spread in found if spread is not None},
+        )
+
+    def _keep_first(self, first: FirstRead, rows: DataFrame, matters: Column, asked: list[str]) -> FirstRead:
+        """More rows stay where they are."""
+        counted = Observation()
+        seen = rows.observe(
+            counted,
+            f.count(f.lit(1)).alias("rows"),
+            f.count_if(f.col(WEIGHT) < 0).alias("went"),
+            f.count_if(matters).alias("matter"),
+            *spreads.measures(asked),
+        )
+        seen.localCheckpoint().createOrReplaceTempView(first.name)
+        found = counted.get
+        return replace(
+            first,
+            rows=int(found["rows"]),
+            went=int(found["went"]),
+            matter=int(found["matter"]),
+            spreads=spreads.measured(asked, found),
+        )
 
     @property
     def spreads(self) -> Spreads:

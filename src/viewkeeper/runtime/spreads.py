@@ -1,67 +1,56 @@
-"""The values that the columns of a change have, found out while it is read (`changes/meeting.py` uses them)."""
+"""The values that the columns of a change have, found out when it is read (`changes/meeting.py` uses them)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import Column
 from pyspark.sql import functions as f
 
 from viewkeeper.algebra.relations import WEIGHT
-from viewkeeper.changes.meeting import LISTED, RUNS, Spread, can_spread, few_runs
+from viewkeeper.changes.meeting import LISTED, Spread, can_spread, few_runs
 from viewkeeper.sql.render import quote
 
 _WAYS = ("came", "went")
 
 
-def measures(types: Mapping[str, str], few: bool) -> Iterator[Column]:
-    """What is to be counted of columns with these types.
+def told(types: Mapping[str, str]) -> list[str]:
+    """The columns of these types whose values can be told."""
+    return [name for name, type_ in types.items() if can_spread(type_)]
 
-    Of many rows only the ends of what came and of what went: new rows often lie together, and old ones that go do.
+
+def spread_of(values: Sequence[Any]) -> Spread | None:
+    """All values of a column; None if it is always NULL."""
+    present = sorted({value for value in values if value is not None})
+    if not present:
+        return None
+    # Texts have no distance, by which some of them would be taken together.
+    ends = [(present[0], present[-1])] if isinstance(present[0], str) else [(value, value) for value in present]
+    listed = frozenset(present) if len(present) <= LISTED else None
+    return Spread(few_runs(ends), listed, len(values) > 0 and any(value is None for value in values))
+
+
+def measures(columns: Sequence[str]) -> Iterator[Column]:
+    """What is counted of columns with many values: only the ends of what came and of what went.
+
+    New rows often lie together, and old ones that go do.
     """
-    for n, (name, type_) in enumerate(_told(types)):
+    for n, name in enumerate(columns):
         column = f.col(quote(name))
         yield f.count_if(column.isNull()).alias(f"nulls_{n}")
         for way in _WAYS:
             there = f.when(f.col(WEIGHT) > 0 if way == "came" else f.col(WEIGHT) < 0, column)
             yield f.min(there).alias(f"least_{way}_{n}")
             yield f.max(there).alias(f"greatest_{way}_{n}")
-        if few:
-            values = f.array_sort(f.collect_set(column))
-            yield f.slice(values, 1, LISTED + 1).alias(f"listed_{n}")
-            if type_ != "string":  # texts have no distance
-                yield f.slice(f.sort_array(_gaps(values, type_), asc=False), 1, RUNS - 1).alias(f"gaps_{n}")
 
 
-def spreads(types: Mapping[str, str], found: Mapping[str, Any]) -> dict[str, Spread]:
+def measured(columns: Sequence[str], found: Mapping[str, Any]) -> dict[str, Spread]:
     """What was counted; a column that is always NULL has no values."""
-    told = {name: _spread(n, found) for n, (name, _) in enumerate(_told(types))}
-    return {name: spread for name, spread in told.items() if spread.runs}
+    spreads = {name: _measured(n, found) for n, name in enumerate(columns)}
+    return {name: spread for name, spread in spreads.items() if spread.runs}
 
 
-def _told(types: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    return ((name, type_) for name, type_ in types.items() if can_spread(type_))
-
-
-def _gaps(values: Column, type_: str) -> Column:
-    """Between sorted values: how wide each gap is, and its ends."""
-    steps = f.greatest(f.size(values) - 1, f.lit(0))
-
-    def gap(below: Column, above: Column) -> Column:
-        numbers = above.cast("double") - below.cast("double")
-        wide = f.datediff(above, below).cast("double") if type_ == "date" else numbers
-        return f.struct(wide.alias("wide"), below.alias("below"), above.alias("above"))
-
-    return f.zip_with(f.slice(values, f.lit(1), steps), f.slice(values, f.lit(2), steps), gap)
-
-
-def _spread(n: int, found: Mapping[str, Any]) -> Spread:
+def _measured(n: int, found: Mapping[str, Any]) -> Spread:
     ends = [(found[f"least_{way}_{n}"], found[f"greatest_{way}_{n}"]) for way in _WAYS]
-    runs = few_runs(run for run in ends if run[0] is not None)
-    gaps = sorted((gap["below"], gap["above"]) for gap in found.get(f"gaps_{n}", ()))
-    if gaps:
-        apart = [runs[0][0], *(end for gap in gaps for end in gap), runs[-1][1]]
-        runs = tuple(zip(apart[::2], apart[1::2], strict=True))
-    listed = found.get(f"listed_{n}")
-    return Spread(runs, frozenset(listed) if listed and len(listed) <= LISTED else None, found[f"nulls_{n}"] > 0)
+    return Spread(few_runs(run for run in ends if run[0] is not None), None, found[f"nulls_{n}"] > 0)
