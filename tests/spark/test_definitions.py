@@ -18,7 +18,7 @@ from viewkeeper.errors import (
     ViewkeeperError,
 )
 from viewkeeper.runtime.define import explained
-from viewkeeper.runtime.execute import Executor
+from viewkeeper.runtime.commit import Commits
 
 pytestmark = pytest.mark.spark
 
@@ -325,14 +325,14 @@ def test_a_view_that_is_replaced_while_it_is_refreshed(sales: Warehouse, monkeyp
         "CREATE OR REPLACE MATERIALIZED VIEW daily REFRESH POLICY INCREMENTAL AS SELECT day, sum(price) AS n FROM sales"
     )
     run(sales, f"{create} GROUP BY day", "INSERT INTO sales VALUES (DATE'2024-01-02', 5, 'a'), (NULL, 2, 'b')")
-    install = Executor.install
+    install = Commits.install
 
-    def late(self: Executor, *args: object, **kwargs: object) -> object:
-        monkeypatch.setattr(Executor, "install", install)
+    def late(self: Commits, *args: object, **kwargs: object) -> object:
+        monkeypatch.setattr(Commits, "install", install)
         sales.sql(f"{create} WHERE day > DATE'2024-01-01' GROUP BY day")
         return self.install(*args, **kwargs)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Executor, "install", late)
+    monkeypatch.setattr(Commits, "install", late)
     sales.refresh("daily")
     assert_right(sales, "daily")
     assert sales.audit("daily").equal and len(sales.history("daily")) == 2

@@ -21,8 +21,9 @@ from viewkeeper.algebra.clock import CLOCK
 from viewkeeper.algebra.reasons import Reason
 from viewkeeper.changes.stored import storable_names
 from viewkeeper.errors import ConflictError, SqlError, StorageError
+from viewkeeper.runtime.commit import committing
 from viewkeeper.runtime.define import sql_error
-from viewkeeper.runtime.execute import Executor, committing
+from viewkeeper.runtime.execute import Executor
 from viewkeeper.runtime.failures import translate
 from viewkeeper.runtime.forms import content_query, form_of, public_relation
 from viewkeeper.runtime.guard import only_installer

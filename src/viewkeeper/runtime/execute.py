@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import time
-import uuid
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import assert_never
 
@@ -28,33 +25,25 @@ from viewkeeper.changes.refresh import (
     tables_read,
 )
 from viewkeeper.changes.stored import WHOLE, KeptGroups, KeptTop
-from viewkeeper.errors import ConflictError, NotIncrementalError, ViewkeeperError
+from viewkeeper.errors import NotIncrementalError
 from viewkeeper.planner.cost import Cost
-from viewkeeper.planner.plan import Install, Maintain, Nothing, Outcome, Recompute, Refuse, Step, Strategy
+from viewkeeper.planner.plan import Install, Maintain, Nothing, Outcome, Recompute, Refuse, Step
 from viewkeeper.runtime import install
+from viewkeeper.runtime.commit import Commits, now
 from viewkeeper.runtime.failures import NotThisTimeError, translated
 from viewkeeper.runtime.first import read_first
 from viewkeeper.runtime.forms import content_query, form_of
-from viewkeeper.runtime.guard import only_installer
 from viewkeeper.runtime.install import Merge, Rows
 from viewkeeper.runtime.look import Look
-from viewkeeper.runtime.measured import cost_parts
 from viewkeeper.runtime.reads import ReadOnce
-from viewkeeper.runtime.spark import SMALL_STEP, few_rows_step, known_step, private_session, settle
-from viewkeeper.runtime.write import discard, write_rows
+from viewkeeper.runtime.spark import SMALL_STEP, few_rows_step, known_step, settle
+from viewkeeper.runtime.write import discard
 from viewkeeper.settings import Settings
-from viewkeeper.sql.render import quote, string_literal
+from viewkeeper.sql.render import quote
 from viewkeeper.sql.unparse import unparse
-from viewkeeper.store.commits import Mode, NewFiles, commit_files
-from viewkeeper.store.files import DataFiles
-from viewkeeper.store.log import Commit
-from viewkeeper.store.names import canonical
+from viewkeeper.store.commits import NewFiles
 from viewkeeper.store.registry import Registry
-from viewkeeper.store.views import COVERS_PROPERTY, RefreshNote, View, transaction_id
-
-_USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
-_TXN_APP = "spark.databricks.delta.write.txnAppId"
-_TXN_VERSION = "spark.databricks.delta.write.txnVersion"
+from viewkeeper.store.views import RefreshNote, View
 
 Tell = Callable[[str], None]
 
@@ -95,6 +84,10 @@ class Executor:
     registry: Registry
     settings: Settings
 
+    @property
+    def commits(self) -> Commits:
+        return Commits(self.spark, self.registry)
+
     def run_or_recompute(self, step: Step, look: Look, tell: Tell) -> Outcome:
         """Run a step; where its changes turn out not to do, recompute if the policy lets us."""
         try:
@@ -114,7 +107,7 @@ class Executor:
                 return Outcome("none", step.reason, 0, 0)
             case Nothing():
                 tell("recording the covered versions")
-                self.record(look, self.note(look, "none", step.reason))
+                self.commits.record(look, self.commits.note(look, "none", step.reason))
                 return Outcome("none", step.reason, 0, 0)
             case Maintain():
                 return self.maintain(step, look, tell)
@@ -128,7 +121,7 @@ class Executor:
     # From changes
 
     def maintain(self, step: Maintain, look: Look, tell: Tell) -> Outcome:
-        started = _now()
+        started = now()
         session = self.session(look.view, SMALL_STEP)
         tell("computing its change")
         with translated(look.view):
@@ -137,7 +130,7 @@ class Executor:
             settle(session, self.spark, few_rows_step(self.spark, leaves.most_first))
             found = known_better(step.maintenance, look, session, leaves)
             if found.nothing:
-                return self.untouched(look, self.note(look, "incremental", step.reason, step.cost))
+                return self.untouched(look, self.commits.note(look, "incremental", step.reason, step.cost))
             leaves.mention([found.change])
             if OWN in tables_read(found.change):
                 leaves.give(OWN, leaves.version(look.view.backing, look.standing.version))
@@ -193,7 +186,7 @@ class Executor:
         if job.small:
             counted = Observation()
             rows = job.session.sql(content).observe(counted, *measures).where(keep)
-            files = self.written(job.look, rows.select(*(quote(item.name) for item in merge.columns)))
+            files = self.commits.written(job.look, rows.select(*(quote(item.name) for item in merge.columns)))
             if files is not None:
                 return self.installed(job, _numbers(counted), "rewrite", files)
         seen = self.compute(job, content, install.CONTENT_VIEW, *measures)
@@ -217,7 +210,7 @@ class Executor:
             return self.untouched(job.look, note)
         settle(job.session, self.spark)
         job.tell("installing by merge")
-        commit = self.install(
+        commit = self.commits.install(
             job.session, job.look, replace(note, install="merge"), install.merge_groups(job.table, merge)
         )
         updated = commit.metrics.get("numTargetRowsUpdated", 0)
@@ -251,23 +244,16 @@ class Executor:
             return self.untouched(job.look, note)
         job.tell(f"installing by {way}")
         note = replace(note, rows_inserted=came, rows_deleted=went, install=way)
-        self.install(job.session, job.look, note, what, small=job.small)
+        self.commits.install(job.session, job.look, note, what, small=job.small)
         return Outcome("incremental", job.step.reason, came, went, way)
 
     def leaves(self, look: Look, session: SparkSession, *read: Relation) -> ReadOnce:
         rows = {table: sizes.rows for table, sizes in look.situation.sizes.items()}
         return ReadOnce(session, look.leaves, rows, self.registry.tables.log, *read)
 
-    def files(self, table: str, version: int) -> DataFiles | None:
-        """The files of a version; where it cannot be opened, Delta will say why."""
-        try:
-            return self.registry.tables.log(table).files(version)
-        except ViewkeeperError:
-            return None
-
     def untouched(self, look: Look, note: RefreshNote) -> Outcome:
         reason = "the changes of its sources do not change it"
-        self.record(look, replace(note, strategy="none", reason=reason))
+        self.commits.record(look, replace(note, strategy="none", reason=reason))
         return Outcome("none", reason, 0, 0)
 
     def compute(self, job: Job, query: str, view: str, *measures: object) -> Mapping[str, int]:
@@ -284,7 +270,7 @@ class Executor:
         session, few = self.session(look.view, SMALL_STEP if small else {}), small
         tell("recomputing it")
         before = look.situation.rows
-        note = self.note(look, "recompute", reason, cost)
+        note = self.commits.note(look, "recompute", reason, cost)
         note = replace(note, install="overwrite", rows_deleted=before)
         with translated(look.view):
             form = form_of(look.view)
@@ -296,104 +282,19 @@ class Executor:
                 ends_small = isinstance(form.kept, KeptGroups | KeptTop) and before <= self.settings.small_rows
                 few = small or ends_small
             rows = Rows(look.view.backing, "overwrite", query)
-            commit = self.install(session, look, note, rows, small=few, may_be_empty=True)
+            commit = self.commits.install(session, look, note, rows, small=few, may_be_empty=True)
         return Outcome("recompute", reason, commit.rows_added or 0, before, "overwrite")
 
-    # Commits
-
     def note_of(self, job: Job) -> RefreshNote:
-        note = self.note(job.look, "incremental", job.step.reason, job.step.cost)
+        note = self.commits.note(job.look, "incremental", job.step.reason, job.step.cost)
         return replace(note, started=job.started)
-
-    def note(self, look: Look, strategy: Strategy, reason: str, cost: Cost | None = None) -> RefreshNote:
-        return RefreshNote(
-            view=look.view.id,
-            sequence=look.standing.next_sequence,
-            refresh=uuid.uuid4().hex,
-            covers=dict(look.covers),
-            strategy=strategy,
-            reason=reason,
-            base=look.standing.version,
-            started=_now(),
-            predicted=cost.seconds if cost else None,
-            cost=cost_parts(cost) if cost else None,
-            one_moment=look.one_moment,
-        )
-
-    def install(
-        self,
-        session: SparkSession,
-        look: Look,
-        note: RefreshNote,
-        what: Rows | Merge | NewFiles,
-        *,
-        small: bool = False,
-        may_be_empty: bool = False,
-    ) -> Commit:
-        """Bring it into the view's table as the refresh's one commit, and see that the commit is there."""
-        view = look.view
-        log = self.registry.log(view)
-        if small and isinstance(what, Rows):
-            what = self.written(look, session.sql(what.query), what.mode) or what
-        with only_installer(self.registry.tables.folder(view.backing)):
-            now = self.registry.current(view)
-            if now is None or now.id != view.id:
-                raise ConflictError(
-                    f"{view.name} was replaced by another process at the same time; nothing was applied"
-                )
-            if isinstance(what, NewFiles):
-                commit_files(what, note.base, note.to_json(), (transaction_id(view.id), note.sequence))
-            else:
-                with committing(session, view.id, note):
-                    session.sql(what.sql).collect()
-        commit = self.find_commit(view, note)
-        if commit is None and may_be_empty and log.version() == note.base:
-            # Nothing replaced by nothing makes no commit.
-            self.record(look, note)
-            commit = self.find_commit(view, note)
-        if commit is None:
-            raise ConflictError(f"{view.name} was refreshed by another process at the same time; nothing was applied")
-        return commit
-
-    def written(self, look: Look, rows: DataFrame, mode: Mode = "overwrite") -> NewFiles | None:
-        """The rows in a file for the view's table, which a commit can add; None where only Delta can write it."""
-        folder = self.registry.tables.folder(look.view.backing)
-        files = self.files(look.view.backing, look.standing.version)
-        return write_rows(rows, mode, files, folder) if files is not None and folder is not None else None
-
-    def record(self, look: Look, note: RefreshNote) -> None:
-        """Move the covered versions on without touching data."""
-        view = look.view
-        moved = replace(note, moves=True).to_json()
-        folder, files = self.registry.tables.folder(view.backing), self.files(view.backing, note.base)
-        with translated(view), only_installer(folder):
-            if folder is not None and files is not None and files.writable:
-                commit_files(NewFiles(folder, "append", {}), note.base, moved)
-                return
-            session = self.session(view, {})
-            session.conf.set(_USER_METADATA, moved)
-            property_ = f"{string_literal(COVERS_PROPERTY)} = {string_literal(moved)}"
-            session.sql(f"ALTER TABLE {view.backing} SET TBLPROPERTIES ({property_})")
-
-    def find_commit(self, view: View, note: RefreshNote) -> Commit | None:
-        log = self.registry.log(view)
-        for version in range(log.version(), note.base, -1):
-            commit = log.commit(version)
-            found = RefreshNote.of(commit.user_metadata) if commit else None
-            if found is not None and found.refresh == note.refresh:
-                return commit
-        return None
 
     def fitting(self, rows: int) -> Mapping[str, str]:
         """Settings for a step over so many rows."""
         return SMALL_STEP if rows <= self.settings.small_rows else {}
 
     def session(self, view: View, more: Mapping[str, str]) -> SparkSession:
-        """A private session with the settings that the view's text was written for."""
-        session = private_session(self.spark, {**view.settings, **more})
-        if view.namespace:
-            session.sql(f"USE {canonical(view.namespace)}")
-        return session
+        return self.commits.session(view, more)
 
 
 def known_better(planned: Maintenance, look: Look, session: SparkSession, leaves: ReadOnce) -> Maintenance:
@@ -412,25 +313,3 @@ def known_better(planned: Maintenance, look: Look, session: SparkSession, leaves
 
 def _numbers(counted: Observation) -> dict[str, int]:
     return {name: int(value or 0) for name, value in counted.get.items()}
-
-
-def _now() -> int:
-    """Milliseconds since 1970, as commits tell the time."""
-    return int(time.time() * 1000)
-
-
-@contextmanager
-def committing(session: SparkSession, view_id: str, note: RefreshNote) -> Iterator[None]:
-    """Every commit made inside carries the note, and a transaction number as compare-and-swap."""
-    confs = {
-        _USER_METADATA: note.to_json(),
-        _TXN_APP: transaction_id(view_id),
-        _TXN_VERSION: str(note.sequence),
-    }
-    for key, value in confs.items():
-        session.conf.set(key, value)
-    try:
-        yield
-    finally:
-        for key in confs:
-            session.conf.unset(key)
