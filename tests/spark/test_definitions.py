@@ -17,8 +17,8 @@ from viewkeeper.errors import (
     UnknownViewError,
     ViewkeeperError,
 )
-from viewkeeper.runtime.define import explained
 from viewkeeper.runtime.commit import Commits
+from viewkeeper.runtime.define import explained
 
 pytestmark = pytest.mark.spark
 
