@@ -45,8 +45,8 @@ def known_step(spark: SparkSession, rows: float | None) -> dict[str, str]:
     """
     if rows is None:
         return {}
-    usual = int(spark.conf.get(_SHUFFLE_PARTITIONS) or 1)
-    partitions = int(min(usual, 1 + rows // _ROWS_A_PARTITION))
+    usual, wanted = spark.conf.get(_SHUFFLE_PARTITIONS) or "", int(1 + rows // _ROWS_A_PARTITION)
+    partitions = min(int(usual), wanted) if usual.isdigit() else wanted  # some platforms have a word for it
     return {"spark.sql.adaptive.enabled": "false", _SHUFFLE_PARTITIONS: str(partitions)}
 
 
