@@ -7,10 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from viewkeeper.algebra.relations import Filter, Join, Scan, ScanColumn, Union
+from viewkeeper.algebra.relations import WEIGHT, Filter, Join, Scan, ScanColumn, Union
 from viewkeeper.algebra.scalars import ONE, TRUE, ZERO, Clock, Column, call
 from viewkeeper.runtime.first import what_matters
-from viewkeeper.runtime.reads import ReadOnce
+from viewkeeper.runtime.reads import FirstRead, ReadOnce
 from viewkeeper.store.leaves import PinnedLeaves
 
 pytestmark = pytest.mark.core
@@ -65,3 +65,11 @@ def test_what_is_read_at_the_same_time_gets_names_of_its_own() -> None:
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda n: leaves.hold((f"t{n}", "came"), lambda: Frame(names)), range(20)))  # type: ignore[arg-type,return-value]
     assert len(set(names)) == 20
+
+
+def test_keys_that_stay_are_seen_in_what_was_read() -> None:
+    seen = {WEIGHT: [1, -1, -1, 2], "k": [1, 1, 2, None], "x": [5, 6, 7, 7], "": [True] * 4}
+    first = FirstRead("first", frozenset("kx"), 4, 2, 4, {}, seen)
+    assert first.stays(("k",)) is True and first.stays(("k", "x")) is False and first.stays(("x",)) is True
+    assert first.stays(("other",)) is None and first.stays(()) is None
+    assert FirstRead("first", frozenset("kx"), 4, 2, 4, {}).stays(("k",)) is None

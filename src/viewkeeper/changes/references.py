@@ -61,11 +61,15 @@ def row_by_row(rel: Relation) -> bool:
 
 @dataclass(frozen=True)
 class Question:
-    """What would speak against knowing more of a table's change; if there is no such row, its change is of a kind."""
+    """What would speak against knowing more of a table's change; if there is no such row, its change is of a kind.
+
+    If it is about a `key` alone: values of it, by the table's own columns, that stayed with another row.
+    """
 
     table: str
     against: Relation
     kind: ChangeKind = "apart"
+    key: tuple[str, ...] = ()
 
 
 def questions(rel: Relation, changed: Changed, declared: Declared) -> tuple[Question, ...]:
@@ -77,7 +81,8 @@ def questions(rel: Relation, changed: Changed, declared: Declared) -> tuple[Ques
         }
         for key in dict.fromkeys(r.key for r in declared.references if r.parent == table):
             if set(key) <= columns.keys():
-                asked.append(Question(table, _replaced(table, columns, key)))
+                own = tuple(columns[k].source for k in key)
+                asked.append(Question(table, _replaced(table, columns, key), key=own))
     return tuple(asked)
 
 

@@ -128,7 +128,7 @@ class Executor:
             questions = (q.against for q in step.maintenance.questions)
             leaves = self.leaves(look, session, step.maintenance.change, *questions)
             settle(session, self.spark, few_rows_step(self.spark, leaves.most_first))
-            found = known_better(step.maintenance, look, session, leaves)
+            found = known_better(step.maintenance, look, leaves)
             if found.nothing:
                 return self.untouched(look, self.commits.note(look, "incremental", step.reason, step.cost))
             leaves.mention([found.change])
@@ -297,7 +297,7 @@ class Executor:
         return self.commits.session(view, more)
 
 
-def known_better(planned: Maintenance, look: Look, session: SparkSession, leaves: ReadOnce) -> Maintenance:
+def known_better(planned: Maintenance, look: Look, leaves: ReadOnce) -> Maintenance:
     """What was planned, or what reads less, by what the changes turn out to be and by the answers to questions."""
     kept, declared, changed = look.situation.kept, look.situation.declared, look.situation.changed
     if kept is None:
@@ -305,7 +305,7 @@ def known_better(planned: Maintenance, look: Look, session: SparkSession, leaves
     left = read_first(kept.content, changed, leaves)
     found = planned if left == changed else maintenance(kept, left, declared, planned.own)
     asked = {(q.table, q.kind) for q in found.questions}
-    against = {(q.table, q.kind) for q in found.questions if not session.sql(unparse(q.against, leaves)).isEmpty()}
+    against = {(q.table, q.kind) for q in found.questions if leaves.speaks_against(q)}
     if asked == against:
         return found
     return maintenance(kept, {**left, **dict(sorted(asked - against))}, declared, planned.own)

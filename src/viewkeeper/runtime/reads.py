@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count
 from math import isfinite
+from typing import Any
 
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as f
@@ -41,6 +42,7 @@ from viewkeeper.changes.counts import FEW, RowCounts
 from viewkeeper.changes.meeting import Spread, Spreads, compared
 from viewkeeper.changes.own import OWN
 from viewkeeper.changes.parts import Computed, mentions, replaced
+from viewkeeper.changes.references import Question
 from viewkeeper.changes.weights import net
 from viewkeeper.errors import ViewkeeperError
 from viewkeeper.runtime import spreads
@@ -66,6 +68,16 @@ class FirstRead:
     went: int
     matter: int
     spreads: Mapping[str, Spread]
+    seen: Mapping[str, Sequence[Any]] = field(default_factory=dict)  # of few rows, the columns that are compared
+
+    def stays(self, key: tuple[str, ...]) -> bool | None:
+        """Whether any value of a key both comes and goes; None where that was not seen."""
+        if not key or not self.seen.keys() >= {WEIGHT, *key}:
+            return None
+        signs: dict[tuple[Any, ...], set[bool]] = {}
+        for weight, *value in zip(self.seen[WEIGHT], *(self.seen[column] for column in key), strict=True):
+            signs.setdefault(tuple(value), set()).add(weight > 0)
+        return any(len(both) > 1 for both in signs.values())
 
 
 class ReadOnce:
@@ -217,14 +229,16 @@ class ReadOnce:
         """Few rows: what is asked of them the driver sees for itself, sooner than Spark would count it."""
         held = self.fetched(rows)
         held.createOrReplaceTempView(first.name)
-        seen = held.select(f.col(WEIGHT), matters, *map(quote, asked)).collect()
-        found = ((column, spreads.spread_of([row[n] for row in seen])) for n, column in enumerate(asked, 2))
+        rows_seen = held.select(f.col(WEIGHT), matters, *map(quote, asked)).collect()
+        seen = {column: [row[n] for row in rows_seen] for n, column in enumerate((WEIGHT, "", *asked))}
+        found = ((column, spreads.spread_of(seen[column])) for column in asked)
         return replace(
             first,
-            rows=len(seen),
-            went=sum(row[0] < 0 for row in seen),
-            matter=sum(bool(row[1]) for row in seen),
+            rows=len(rows_seen),
+            went=sum(weight < 0 for weight in seen[WEIGHT]),
+            matter=sum(map(bool, seen[""])),
             spreads={column: spread for column, spread in found if spread is not None},
+            seen=seen,
         )
 
     def _keep_first(self, first: FirstRead, rows: DataFrame, matters: Column, asked: list[str]) -> FirstRead:
@@ -246,6 +260,12 @@ class ReadOnce:
             matter=int(found["matter"]),
             spreads=spreads.measured(asked, found),
         )
+
+    def speaks_against(self, question: Question) -> bool:
+        """Whether there is any row that a question is about: by what was read first, or by a query."""
+        first = self.first.get(question.table)
+        stays = first.stays(question.key) if first is not None else None
+        return not self.session.sql(unparse(question.against, self)).isEmpty() if stays is None else stays
 
     @property
     def spreads(self) -> Spreads:
