@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import assert_never
 
 from viewkeeper.algebra.conditions import disjunction
 from viewkeeper.algebra.identity import is_comparable
-from viewkeeper.algebra.keys import NOTHING, Declared, keys
+from viewkeeper.algebra.keys import NOTHING, Declared, ForeignKey, Keys, keys
 from viewkeeper.algebra.node import walk
 from viewkeeper.algebra.normalize import drop_empty, prune
 from viewkeeper.algebra.reasons import Reason
@@ -39,7 +40,7 @@ from viewkeeper.changes.own import OWN, ByKey, groups_by_key, rows_by_key
 from viewkeeper.changes.propagate import change
 from viewkeeper.changes.references import Question, questions
 from viewkeeper.changes.stored import COUNT, Kept, KeptBag, KeptGroups, KeptTop, StateColumn
-from viewkeeper.changes.weights import Changed, net, only_appends
+from viewkeeper.changes.weights import Changed, ChangeKind, net, only_appends
 
 OLD, CHANGE = "old.", "change."
 _GROWING = ("least", "greatest", "sketch")  # states that follow rows that come, but none that go
@@ -124,8 +125,20 @@ class Maintenance:
 def maintenance(kept: Kept, changed: Changed, declared: Declared = NOTHING, own: bool = False) -> Maintenance:
     """How the kept form of a view follows these changes of its tables, by what is declared of them.
 
-    What was kept is looked into only if `own` is said.
+    What was kept is looked into only if `own` is said. Refreshes of one process have it worked out once.
     """
+    return _worked_out(kept, tuple(changed.items()), tuple(declared.keys.items()), declared.references, own)
+
+
+@lru_cache(maxsize=512)
+def _worked_out(
+    kept: Kept,
+    changes: tuple[tuple[str, ChangeKind], ...],
+    known: tuple[tuple[str, Keys], ...],
+    references: tuple[ForeignKey, ...],
+    own: bool,
+) -> Maintenance:
+    changed, declared = dict(changes), Declared(dict(known), references)
     found = _maintenance(kept, changed, declared, own)
     reasons, asked = found.reasons, found.questions
     if declared.references:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 
 from viewkeeper.algebra.relations import Relation, Scan, ScanColumn
 from viewkeeper.changes.relevance import narrowed
@@ -24,8 +25,13 @@ def form_of(view: View) -> StoredForm | None:
 
 def maintained(view: View) -> Kept | None:
     """What the view keeps, read from only those rows of its tables that can matter to it."""
-    form = form_of(view)
-    return narrowed(form.kept, ansi=is_ansi(view)) if form is not None else None
+    return _narrowed(view.definition, view.backing, is_ansi(view)) if view.definition is not None else None
+
+
+@lru_cache(maxsize=512)
+def _narrowed(definition: Relation, backing: str, ansi: bool) -> Kept:
+    """Found out once for all refreshes of one process."""
+    return narrowed(stored_form(definition, backing).kept, ansi=ansi)
 
 
 def is_ansi(view: View) -> bool:

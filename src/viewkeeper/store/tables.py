@@ -59,13 +59,18 @@ class FolderTables:
         return self.root.joinpath(*(f"{s}.db" for s in schema), table)
 
     def folder(self, name: str) -> Path | None:
-        return self.found().get(name, self.path(name))
+        return self.place(name) or self.path(name)
 
     def has_delta(self, name: str) -> bool:
-        return name in self.found()
+        return self.place(name) is not None
+
+    def place(self, name: str) -> Path | None:
+        """The folder that holds the table now: nearly always the one of its name, else all are looked through."""
+        usual = self.path(name)
+        return usual if _is_table(usual) else self.found().get(name)
 
     def log(self, name: str) -> TableLog:
-        found = self.found().get(name)
+        found = self.place(name)
         if found is None:
             raise SourceError(f"table {name} is not in {self.root}", hint="it may have been dropped under a view")
         known = self._logs.get(name)
