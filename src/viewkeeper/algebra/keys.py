@@ -128,12 +128,21 @@ def _joined(rel: Join, declared: Declared) -> Keys:
 
 def equal_columns(rel: Join) -> Iterator[tuple[str, str]]:
     """The columns of the left and of the right side that the condition says are equal and not NULL."""
+    return _compared_by(rel, "=")
+
+
+def same_columns(rel: Join) -> Iterator[tuple[str, str]]:
+    """Those that it says are equal, or both NULL."""
+    return _compared_by(rel, "<=>")
+
+
+def _compared_by(rel: Join, operator: str) -> Iterator[tuple[str, str]]:
     left, right = frozenset(names(rel.left)), frozenset(names(rel.right))
     for term in conjuncts(rel.condition):
         match term:
-            case Call("=", (Column(a), Column(b))) if a in left and b in right:
+            case Call(name, (Column(a), Column(b))) if name == operator and a in left and b in right:
                 yield a, b
-            case Call("=", (Column(b), Column(a))) if a in left and b in right:
+            case Call(name, (Column(b), Column(a))) if name == operator and a in left and b in right:
                 yield a, b
             case _:
                 pass

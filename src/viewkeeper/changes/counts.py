@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from math import prod, sqrt
 from typing import assert_never
 
-from viewkeeper.algebra.keys import NOTHING, Declared, equal_columns, keys, origins
+from viewkeeper.algebra.keys import NOTHING, Declared, equal_columns, keys, origins, same_columns
 from viewkeeper.algebra.relations import (
     Aggregate,
     Changes,
@@ -112,7 +112,7 @@ class RowCounts:
     def _met(self, rel: Join) -> float:
         """|L ⋈ R| ≈ |L| · |R| / values of the compared columns, as many as the table has of which they are a key."""
         left, right = self.rows(rel.left), self.rows(rel.right)
-        pairs = list(equal_columns(rel))
+        pairs = [*equal_columns(rel), *(same_columns(rel) if self.guessing else ())]  # NULLs may be many
         if not pairs or 0 in (left, right):
             return min(left * right, max(left, right)) if self.guessing else left * right
         ours, theirs = (tuple(dict.fromkeys(side)) for side in zip(*pairs, strict=True))

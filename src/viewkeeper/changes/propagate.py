@@ -16,7 +16,6 @@ from viewkeeper.algebra.matching import looked_at
 from viewkeeper.algebra.normalize import drop_empty, sunk
 from viewkeeper.algebra.orders import only_looks_back
 from viewkeeper.algebra.relations import (
-    WEIGHT,
     WEIGHT_FIELD,
     Aggregate,
     Changes,
@@ -40,8 +39,7 @@ from viewkeeper.algebra.relations import (
     pass_through,
     with_inputs,
 )
-from viewkeeper.algebra.scalars import NULL, Cast, Column, Scalar, call
-from viewkeeper.algebra.types import BIGINT
+from viewkeeper.algebra.scalars import NULL, Cast, Column, Scalar
 from viewkeeper.changes.flips import flips_by_key
 from viewkeeper.changes.groups import affected_keys, first_touched, near, restrict
 from viewkeeper.changes.own import ShownColumns, shown_joins, unmatched
@@ -51,6 +49,7 @@ from viewkeeper.changes.weights import (
     Changed,
     Known,
     before,
+    negated,
     negative,
     net,
     only_appends,
@@ -211,7 +210,7 @@ def _semi(rel: Join, changed: Known) -> tuple[Relation, ...]:
 def _anti(rel: Join, changed: Known, shown: ShownColumns | None = None) -> tuple[Relation, ...]:
     """δ(L ▷ R) = δL ▷ R_new − flips of L_old"""
     join = replace(rel, right=looked_at(rel.right, rel.condition))
-    return (_own(join, changed), _negated(_flips(join.left, join.right, join.condition, changed, shown)))
+    return (_own(join, changed), negated(_flips(join.left, join.right, join.condition, changed, shown)))
 
 
 def _flips(
@@ -243,13 +242,8 @@ def _left(rel: Join, changed: Known) -> tuple[Relation, ...]:
     outer = Join(rel.left, rel.right, "left", rel.condition)
     met = Join(before(rel.left, changed), _change(rel.right, changed), "inner", rel.condition)
     looked = looked_at(rel.right, rel.condition)
-    flipped = _negated(_flips(rel.left, looked, rel.condition, changed, changed.shown.get(rel)))
+    flipped = negated(_flips(rel.left, looked, rel.condition, changed, changed.shown.get(rel)))
     return (_own(outer, changed), met, _padded(flipped, rel.schema))
-
-
-def _negated(change_: Relation) -> Relation:
-    rows = tuple(f for f in change_.schema if f != WEIGHT_FIELD)
-    return Project(change_, (*pass_through(rows), Item(WEIGHT, call("-", Column(WEIGHT)), BIGINT)))
 
 
 def _padded(change_: Relation, schema: Schema) -> Relation:

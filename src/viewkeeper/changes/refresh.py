@@ -16,9 +16,7 @@ from viewkeeper.algebra.reasons import Reason
 from viewkeeper.algebra.relations import (
     WEIGHT,
     Aggregate,
-    Field,
     Filter,
-    Generate,
     Item,
     Join,
     Measure,
@@ -31,7 +29,7 @@ from viewkeeper.algebra.relations import (
     is_empty,
     pass_through,
 )
-from viewkeeper.algebra.scalars import NULL, ONE, ZERO, Cast, Column, Scalar, call
+from viewkeeper.algebra.scalars import NULL, ZERO, Cast, Column, Scalar, call
 from viewkeeper.algebra.sketches import SKETCHES
 from viewkeeper.algebra.types import BIGINT, FLOATING, INTEGRAL, decimal, decimal_parts
 from viewkeeper.changes.drift import DOUBLE, STEPS, grown, too_far, weighted
@@ -40,7 +38,7 @@ from viewkeeper.changes.own import OWN, ByKey, groups_by_key, rows_by_key
 from viewkeeper.changes.propagate import change
 from viewkeeper.changes.references import Question, questions
 from viewkeeper.changes.stored import COUNT, Kept, KeptBag, KeptGroups, KeptTop, StateColumn
-from viewkeeper.changes.weights import Changed, ChangeKind, net, only_appends
+from viewkeeper.changes.weights import Changed, ChangeKind, net, one_by_one, only_appends
 
 OLD, CHANGE = "old.", "change."
 _GROWING = ("least", "greatest", "sketch")  # states that follow rows that come, but none that go
@@ -247,7 +245,7 @@ def _summed(kept: KeptGroups, below: Relation) -> Relation:
     """□(γ_G f(A)) = γ_G(Σ weight · A): each state's change, added up per group.   [change table]"""
     sketches = [s for s in kept.states if s.merge == "sketch"]
     if any(SKETCHES[s.measure.function].counts for s in sketches):
-        below = _one_by_one(below)
+        below = one_by_one(below)
     types = {f.name: f.type for f in below.schema}
     keys = tuple(Item(k, Column(k), types[k]) for k in kept.key)
     sums = {s.name: s for s in kept.states}
@@ -266,13 +264,6 @@ def _summed(kept: KeptGroups, below: Relation) -> Relation:
         return rows
     moved: list[Scalar] = [call("<>", call("COALESCE", Column(s.name), ZERO), ZERO) for s in kept.states]
     return Filter(rows, disjunction(moved))
-
-
-def _one_by_one(below: Relation) -> Relation:
-    """A row that comes n times as n rows."""
-    copies = Generate(below, call("EXPLODE", call("SEQUENCE", ONE, Column(WEIGHT))), (Field("__vk_copy", BIGINT),))
-    items = (Item(f.name, ONE if f.name == WEIGHT else Column(f.name), f.type) for f in below.schema)
-    return Project(copies, tuple(items))
 
 
 def _contribution(state: StateColumn, types: dict[str, str]) -> Item:

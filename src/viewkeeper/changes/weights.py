@@ -14,7 +14,9 @@ from viewkeeper.algebra.relations import (
     WEIGHT,
     WEIGHT_FIELD,
     Aggregate,
+    Field,
     Filter,
+    Generate,
     Item,
     Join,
     Measure,
@@ -28,7 +30,7 @@ from viewkeeper.algebra.relations import (
     pass_through,
     with_inputs,
 )
-from viewkeeper.algebra.scalars import ZERO, Cast, Clock, Column, Literal, Scalar, call
+from viewkeeper.algebra.scalars import ONE, ZERO, Cast, Clock, Column, Literal, Scalar, call
 from viewkeeper.algebra.types import BIGINT, UNKNOWN
 
 _OTHER = "__vk_weight_2"  # of the second of two changes that are joined
@@ -88,6 +90,19 @@ def positive(change: Relation) -> Relation:
 def negative(change: Relation) -> Relation:
     """δ⁻: the rows that go, with their negative weights."""
     return Filter(change, call("<", Column(WEIGHT), ZERO))
+
+
+def negated(change: Relation) -> Relation:
+    """−δ: what came goes, and what went comes back."""
+    rows = tuple(f for f in change.schema if f != WEIGHT_FIELD)
+    return Project(change, (*pass_through(rows), Item(WEIGHT, call("-", Column(WEIGHT)), BIGINT)))
+
+
+def one_by_one(change: Relation) -> Relation:
+    """A row that comes n times as n rows."""
+    copies = Generate(change, call("EXPLODE", call("SEQUENCE", ONE, Column(WEIGHT))), (Field("__vk_copy", BIGINT),))
+    items = (Item(f.name, ONE if f.name == WEIGHT else Column(f.name), f.type) for f in change.schema)
+    return Project(copies, tuple(items))
 
 
 def product(left: Relation, right: Relation, condition: Scalar) -> Relation:

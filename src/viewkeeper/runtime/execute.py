@@ -24,6 +24,7 @@ from viewkeeper.changes.refresh import (
     maintenance,
     tables_read,
 )
+from viewkeeper.changes.restored import from_one_read
 from viewkeeper.changes.stored import WHOLE, KeptGroups, KeptTop
 from viewkeeper.errors import NotIncrementalError
 from viewkeeper.planner.cost import Cost
@@ -150,7 +151,8 @@ class Executor:
     def change(self, change: Relation, look: Look, leaves: ReadOnce) -> Relation:
         """The same change, by what is known of its rows: which are few, and where those are that they can meet."""
         counts = leaves.measure(look.situation.declared, look.situation.rows)
-        return only_meeting(fewest_first(leaves.netted(change), counts), leaves.spreads)
+        near = only_meeting(fewest_first(leaves.netted(change), counts), leaves.spreads)
+        return from_one_read(near, lambda rows: leaves.saved(rows) > 0)
 
     def ahead(self, job: Job) -> Job:
         """The job with its change computed, where what is left to do is so much less that it wants other settings."""

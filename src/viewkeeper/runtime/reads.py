@@ -36,6 +36,7 @@ from viewkeeper.algebra.relations import (
     Side,
     State,
     Window,
+    inputs,
 )
 from viewkeeper.algebra.scalars import Scalar, own_columns
 from viewkeeper.changes.counts import FEW, RowCounts
@@ -55,7 +56,7 @@ from viewkeeper.store.log import TableLog
 
 FETCHED_ROWS = 20_000  # more rows than this are not brought to the driver
 FIRST_ROWS = 1_000_000  # a change of more rows is not read before its use
-WORTH_A_QUERY = 2_000_000  # rows that take as long to read as one more query does
+WORTH_A_QUERY = 1_000_000  # rows that take as long to read as one more query does
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,8 @@ class ReadOnce:
         self.held: dict[tuple[str, ...], str] = {}  # by what was read, with its columns if not all
         self.first: dict[str, FirstRead] = {}
         self.numbers = count(1)  # changes are read first by several threads: no two names may be the same
-        self.counts: RowCounts | None = None
+        self.counts: RowCounts | None = None  # what is to be reckoned with
+        self.likely: RowCounts | None = None
         self.mention(read)
 
     def mention(self, read: Iterable[Relation]) -> None:
@@ -120,6 +122,7 @@ class ReadOnce:
         changes = {table: pin.change.rows for table, pin in self.pinned.pins.items()}
         read = {table: first.rows for table, first in self.first.items()}
         self.counts = RowCounts({**self.rows, OWN: own}, {**changes, **read}, declared)
+        self.likely = replace(self.counts, guessing=True, known={})
         return self.counts
 
     @property
@@ -137,10 +140,10 @@ class ReadOnce:
         return shuffled if isfinite(shuffled) else None
 
     def saved(self, part: Relation) -> float:
-        """How many rows of large tables need not be read again, if a part of few rows is computed once."""
-        if self.counts is None or not self.counts.is_few(part):
+        """How many rows of large tables need not be read again, if a part of likely few rows is computed once."""
+        if self.likely is None or not inputs(part) or not self.likely.is_few(part):
             return 0
-        tables = [self.counts.tables.get(n.table, 0) for n in walk(part) if isinstance(n, Scan)]
+        tables = [self.likely.tables.get(n.table, 0) for n in walk(part) if isinstance(n, Scan)]
         read = sum(rows for rows in tables if rows > FEW)
         return read if read > WORTH_A_QUERY else 0
 
