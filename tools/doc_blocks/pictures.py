@@ -10,11 +10,12 @@ from viewkeeper.algebra.display import show_condition
 from viewkeeper.algebra.reasons import Reason
 from viewkeeper.changes.relevance import rows_that_matter
 from viewkeeper.changes.stored import stored_form
-from viewkeeper.planner.strategy.order import min_work, one_way
-from viewkeeper.planner.strategy.picture import expressions, gantt
+from viewkeeper.planner.strategy.graph import ChangedGraph
+from viewkeeper.planner.strategy.order import min_work, min_work_single, one_way
+from viewkeeper.planner.strategy.picture import expressions, gantt, numbered_steps
 from viewkeeper.planner.strategy.schedule import schedule
 from viewkeeper.planner.strategy.search import best_one_way, view_strategies
-from viewkeeper.planner.strategy.steps import Comp
+from viewkeeper.planner.strategy.steps import Comp, Strategy, VersionedStrategy
 from viewkeeper.planner.strategy.versions import with_versions
 from viewkeeper.planner.strategy.window import leave_out
 from viewkeeper.planner.strategy.work import Metric, work
@@ -95,8 +96,14 @@ def joins() -> ViewGraph:
     return ViewGraph((*bases, *pairs, *tops))
 
 
+def in_steps(graph: ChangedGraph, strategy: Strategy | VersionedStrategy) -> str:
+    """The graph with the steps in it, and the steps."""
+    steps = "\n".join(f"{k:2} {step}" for k, step in enumerate(strategy, 1))
+    return "\n".join([fenced("mermaid", numbered_steps(graph, strategy)), "", fenced("text", steps)])
+
+
 def thirteen() -> str:
-    """The strategies of Q3 and their work."""
+    """Q3 with its best strategy in it, and the work of all of them."""
     graph = tpcd("Q3")
     metric = Metric(compute=1.0, install=0.0)
     works = sorted(
@@ -104,7 +111,8 @@ def thirteen() -> str:
         for strategy in view_strategies(graph, "Q3")
     )
     rows = [f"| {order} | {cost / works[0][0]:.3f} |" for cost, order in works]
-    return "\n".join(["| order | work ÷ best |", "|---|---|", *rows])
+    drawn = fenced("mermaid", numbered_steps(graph, min_work_single(graph, "Q3")))
+    return "\n".join([drawn, "", "| order | work ÷ best |", "|---|---|", *rows])
 
 
 def too_short() -> str:
@@ -154,11 +162,11 @@ PICTURES: dict[str, Callable[[], str]] = {
     "exact": lambda: chosen(figure_3_1(), Budget(space=3.0, maintenance=4.0), Exact()),
     "min-work-single": thirteen,
     "min-work": lambda: fenced("mermaid", expressions(figure_6(), one_way(figure_6(), figure_6_order()))),
-    "versions": lambda: fenced("text", "\n".join(map(str, with_versions(figure_6())))),
+    "versions": lambda: in_steps(figure_6(), with_versions(figure_6())),
     "schedule": lambda: fenced(
         "mermaid", gantt(schedule(tpcd("Q3", "Q5"), with_versions(tpcd("Q3", "Q5")), 3), "Q3 and Q5 on three workers")
     ),
     "window": too_short,
     "relevance": relevant_rows,
-    "search": lambda: fenced("text", "\n".join(map(str, best_one_way(figure_6()).strategy))),
+    "search": lambda: in_steps(figure_6(), best_one_way(figure_6()).strategy),
 }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from copy import copy
-from heapq import heappop, heappush
 
 import numpy as np
 
@@ -22,6 +21,7 @@ class Ceilings:
     """Upper bounds of query savings and lower bounds of the maintenance that comes with them, given what is kept.
 
     savings    per node, the most that queries save if it alone is added
+    own        per node, its own maintenance, were it kept
     upkeeps    per node, the least by which maintenance grows with it; it may shrink
     shared     per node, its part of the most that queries save if it is added together with others
     """
@@ -36,9 +36,10 @@ class Ceilings:
         if self.graph.has_updates:
             self.carried = _falls(self.graph, costs.upkeeps, empty.upkeeps, everything.upkeeps)
         self.often = np.array(self.graph.queries)
-        self.weight = weights(self.graph)
+        # In an OR graph no rate exceeds what all above weigh; in others that takes long to find and hardly helps.
+        self.weight = weights(self.graph) if self.is_or else np.full(len(self.graph), math.inf)
         self.updates = np.array(self.graph.updates)
-        self.own = np.array(self.graph.maintenance)
+        self.maintenance = np.array(self.graph.maintenance)
         self.is_layout = np.array(self.graph.layout_of) >= 0
         self._start()
 
@@ -51,7 +52,7 @@ class Ceilings:
         return other
 
     def _start(self) -> None:
-        self.helped = np.zeros(len(self.graph))
+        self.helped = np.full(len(self.graph), 0.0 if self.is_or else math.inf)
         self.kept_updates = np.zeros(len(self.graph))
         for i in self.costs.kept:
             self._help(i)
@@ -77,34 +78,22 @@ class Ceilings:
         self.queries.find_rates(self.often, None, self.weight)
         self.savings: Floats = self.queries.worth() * _ROUNDING
         self.shared: Floats = self.savings if self.is_or else self.queries.worth_together() * _ROUNDING
-        self.upkeeps: Floats = np.zeros(len(self.graph))
+        self.own: Floats = np.zeros(len(self.graph))
+        self.upkeeps: Floats = self.own
         if self.carried:
             self.carried.find_rates(np.zeros(len(self.graph)), self.kept_updates, self.helped)
             computed = np.where(self.is_layout, 0.0, self.carried.computing.level)
-            own = np.multiply(self.updates, self.own + computed, out=np.zeros(len(self.graph)), where=self.updates > 0)
-            self.upkeeps = own - self.carried.worth() * _ROUNDING
+            self.own = np.where(self.updates > 0, self.updates * (self.maintenance + computed), 0.0)
+            self.upkeeps = self.own - self.carried.worth() * _ROUNDING
 
     def _help(self, kept: int) -> None:
-        """A newly kept view would gain from cheaper changes of everything it can be maintained from."""
+        """A newly kept view gains from cheaper changes of everything it can be maintained from."""
         often = self.graph.updates[kept]
         if not often or self.graph.layout_of[kept] >= 0:
             return
         self.kept_updates[kept] = often
         if self.is_or:
             self.helped[list(self.graph.descendants[kept])] += often
-            return
-        uses = {kept: often}
-        waiting = [-kept]
-        while waiting:
-            i = -heappop(waiting)
-            for _, inputs in self.graph.maintenance_arcs[i]:
-                for j in inputs:
-                    if j not in uses:
-                        heappush(waiting, -j)
-                    uses[j] = uses.get(j, 0.0) + uses[i]
-        del uses[kept]
-        for i, use in uses.items():
-            self.helped[i] += use
 
     def bound(self, budget: Budget) -> float:
         """A lower bound of τ over all choices within the budget, from what is still to be gained when a run ends.

@@ -3,32 +3,40 @@
 In a greedy run costs only fall. What a candidate leads to, U(x) for every node x, changes after something else was
 taken only where the others' falls are deeper, U(x) ≤ Q(x), and where an arc uses both what the candidate and what the
 others made cheaper: U(x) ≤ cost + Σ U(inputs). Following these two from level to level costs hardly more for many
-candidates than for one, so that what each still saves, Σ f·(Q - U), is known at every stage.
+candidates than for one, and so does following several candidates from where they start. What each candidate is worth
+is known at every stage: Σ f·(Q - U) of queries, and of maintenance Σ g·(C - computed) over the views that are kept,
+where C is what computing them costs without it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from viewkeeper.selection.costs import Side
 from viewkeeper.selection.graph import Numbered
 from viewkeeper.selection.ragged import Places, Ragged
 from viewkeeper.selection.reach import Floats
 
+Bools = NDArray[np.bool_]
 _ENTRIES = 8_000_000  # of all columns: 64 MB
 
 
 class Columns:
-    """Candidates that have a column, and the arcs of the graph as arrays, by level: the longest way down from its view.
+    """The first column is of no candidate, the others are of `candidates`.
 
-    Inputs are padded with one more node, which costs nothing, so that all arcs have as many.
+    used         what every node costs one that uses it, a row per node; one row more for inputs that are none
+    least        the least of each row, or less
+    computed     what computing it costs, a row per node that is `watched`: what counts of it is the arc, not its price
+    total        Σ per_use·used, and Σ per_computation·computed over the watched
     """
 
-    def __init__(self, graph: Numbered, side: Side) -> None:
+    def __init__(self, graph: Numbered, side: Side, per_use: Sequence[float]) -> None:
         self.side = side
-        self.worth = np.array(graph.queries)
+        self.per_use = np.array(per_use)
+        self.price = np.array(side.price)
         level = [0] * len(graph)
         for x, inputs in enumerate(graph.inputs):
             level[x] = max((level[j] + 1 for j in inputs), default=0)
@@ -44,66 +52,133 @@ class Columns:
         self.arcs_of = Ragged([j for j, _ in users], [a for _, a in users], len(graph))
         self.waits = np.zeros(len(arcs), dtype=bool)
         self.most = max(64, _ENTRIES // (len(graph) + 1))
-        self.plain = np.array(side.used)
-        self.used = np.zeros((len(graph) + 1, 64))
-        self.total = np.zeros(64)
         self.candidates: list[int] = []
-
-    def add(self, c: int, found: dict[int, tuple[float, float]], total: float) -> None:
-        """A column for candidate c: what was found to change by it, and the cost of all queries with it."""
-        k = len(self.candidates)
-        if k == self.used.shape[1]:
-            self.used = np.hstack((self.used, np.zeros_like(self.used)))[:, : self.most]
-            self.total = np.hstack((self.total, np.zeros_like(self.total)))[: self.most]
-        self.used[:-1, k] = self.plain
-        self.used[list(found), k] = [used for _, used in found.values()]
-        self.total[k] = total
-        self.candidates.append(c)
+        self.used = np.zeros((len(graph) + 1, 64))
+        self.used[:-1, 0] = side.used
+        self.least = self.used[:, 0].copy()
+        self.plain_computed = np.array(side.computed)
+        self.computed = np.zeros((0, 64))
+        self.per_computation = np.zeros(0)
+        self.watched = np.full(len(graph), -1, dtype=np.intp)
+        self.total = np.zeros(64)
+        self.total[0] = sum(often * cost for often, cost in zip(per_use, side.used, strict=True) if often)
 
     @property
-    def is_full(self) -> bool:
-        return len(self.candidates) == self.most
+    def count(self) -> int:
+        return len(self.candidates) + 1
+
+    @property
+    def room(self) -> int:
+        return self.most - self.count
+
+    def worth(self) -> Floats:
+        """What each candidate is worth."""
+        found: Floats = self.total[0] - self.total[1 : self.count]
+        return found
+
+    def watch(self, node: int, per_computation: float) -> None:
+        """From now on it is worth so much if computing this node becomes cheaper by 1."""
+        row = int(self.watched.max(initial=-1)) + 1
+        if row == len(self.computed):
+            self.computed = np.vstack((self.computed, np.zeros((64, len(self.total)))))
+            self.per_computation = np.append(self.per_computation, np.zeros(64))
+        self.watched[node] = row
+        self.computed[row] = self.used[node]
+        self.computed[row, 0] = self.side.computed[node]
+        self.per_computation[row] = per_computation
+        self.total += per_computation * self.computed[row]
+
+    def add(self, candidates: Mapping[int, Sequence[int]]) -> None:
+        """A column for each candidate, with the nodes that it consists of."""
+        first = self.count
+        self.candidates += candidates
+        while self.count > len(self.total):
+            self.used, self.computed, self.total = _twice(self.used), _twice(self.computed), _twice(self.total)
+        new = slice(first, self.count)
+        for array in (self.used, self.computed, self.total):
+            array[..., new] = array[..., :1]
+        rows = np.array(sorted({i for nodes in candidates.values() for i in nodes}), dtype=np.intp)
+        place = {int(i): at for at, i in enumerate(rows)}
+        lower = self.used[rows, new]
+        for k, nodes in enumerate(candidates.values()):
+            for i in nodes:
+                lower[place[i], k] = min(lower[place[i], k], self.price[i])
+        self.waits[self.arcs_of.of(self._lower(rows, lower, new))[0]] = True
+        while len(arcs := self._next_arcs()):
+            self._pass_on(arcs, new)
 
     def drop(self, c: int) -> None:
         """Forgets the column of candidate c; the last one comes into its place."""
         k = self.candidates.index(c)
         self.candidates[k] = self.candidates[-1]
         self.candidates.pop()
-        self.used[:, k] = self.used[:, len(self.candidates)]
-        self.total[k] = self.total[len(self.candidates)]
+        for array in (self.used, self.computed, self.total):
+            array[..., k + 1] = array[..., self.count]
 
     def take(self, fallen: Iterable[int]) -> None:
         """These have become cheaper without any candidate."""
-        rows = np.array(sorted(fallen), dtype=np.intp)
-        self.plain[rows] = [self.side.used[i] for i in rows.tolist()]
-        self._lower(rows, np.broadcast_to(self.plain[rows, None], (len(rows), len(self.candidates))))
+        rows, every = np.array(sorted(fallen), dtype=np.intp), slice(0, self.count)
+        self.plain_computed[rows] = [self.side.computed[i] for i in rows.tolist()]
+        self._lower(rows, np.array([self.side.used[i] for i in rows.tolist()])[:, None], every)
+        self._lower_computed(rows, self.plain_computed[rows, None], every)
         self.waits[self.arcs_of.of(rows)[0]] = True
         # What only passes on what has fallen has fallen itself.
         self.waits &= self.is_shared
-        while len(arcs := np.flatnonzero(self.waits)):
-            lowest = arcs[self.level[arcs] == self.level[arcs[0]]]
-            self.waits[lowest] = False
-            self._pass_on(lowest)
+        while len(arcs := self._next_arcs()):
+            self._pass_on(arcs[self._may_help(arcs)], every)
 
-    def _pass_on(self, arcs: Places) -> None:
-        """Takes these arcs, all of one level, where they are cheaper."""
-        count = len(self.candidates)
-        cost = np.repeat(self.own[arcs][:, None], count, axis=1)
-        for position in range(self.inputs.shape[1]):
-            cost += self.used[self.inputs[arcs, position], :count]
+    def _next_arcs(self) -> Places:
+        """The arcs that wait, of the lowest level; they wait no longer."""
+        arcs = np.flatnonzero(self.waits)
+        if len(arcs):
+            arcs = arcs[: np.searchsorted(self.level[arcs], self.level[arcs[0]], side="right")]
+            self.waits[arcs] = False
+        return arcs
+
+    def _may_help(self, arcs: Places) -> Bools:
+        """Whether an arc could be the cheapest in any column: not where its inputs at their best do not make it so."""
+        users = self.user[arcs]
+        now = np.where(self.watched[users] >= 0, self.plain_computed[users], self.used[users, 0])
+        may: Bools = self.own[arcs] + self.least[self.inputs[arcs]].sum(axis=1) < now
+        return may
+
+    def _pass_on(self, arcs: Places, some: slice) -> None:
+        """Takes these arcs where they are cheaper, in all of some columns."""
+        if not len(arcs):
+            return
+        cost = np.repeat(self.own[arcs, None], some.stop - some.start, axis=1)
+        for inputs in self.inputs[arcs].T:
+            cost += self.used[inputs, some]
         users = self.user[arcs]
         starts = np.flatnonzero(np.diff(users, prepend=-1))
-        fell = self._lower(users[starts], np.minimum.reduceat(cost, starts, axis=0))
-        self.waits[self.arcs_of.of(fell)[0]] = True
+        users, least = users[starts], np.minimum.reduceat(cost, starts, axis=0)
+        self._lower_computed(users, least, some)
+        self.waits[self.arcs_of.of(self._lower(users, least, some))[0]] = True
 
-    def _lower(self, rows: Places, costs: Floats) -> Places:
+    def _lower(self, rows: Places, costs: Floats, some: slice) -> Places:
         """Lowers nodes to these costs, where they cost more; which of them that were."""
-        count = len(self.candidates)
-        before = self.used[rows, :count]
+        before = self.used[rows, some]
         is_less = (costs < before).any(axis=1)
         rows, costs, before = rows[is_less], costs[is_less], before[is_less]
         after = np.minimum(before, costs)
-        self.used[rows, :count] = after
-        asked = self.worth[rows] > 0
-        self.total[:count] -= self.worth[rows][asked] @ (before[asked] - after[asked])
+        self.used[rows, some] = after
+        self.least[rows] = np.minimum(self.least[rows], after.min(axis=1))
+        asked = self.per_use[rows] > 0
+        self.total[some] -= self.per_use[rows[asked]] @ (before[asked] - after[asked])
         return rows
+
+    def _lower_computed(self, rows: Places, costs: Floats, some: slice) -> None:
+        """The same of computing them, for those that are watched."""
+        at = self.watched[rows]
+        is_watched = at >= 0
+        if not is_watched.any():
+            return
+        at, costs = at[is_watched], costs[is_watched]
+        before = self.computed[at, some]
+        after = np.minimum(before, costs)
+        self.computed[at, some] = after
+        self.total[some] -= self.per_computation[at] @ (before - after)
+
+
+def _twice(array: Floats) -> Floats:
+    return np.hstack((array, np.zeros_like(array)))

@@ -20,10 +20,11 @@ from viewkeeper.selection.choice import SLACK, Budget, Choice, Step, finish, nam
 from viewkeeper.selection.costs import Costs, Move
 from viewkeeper.selection.graph import Numbered, ViewGraph
 from viewkeeper.selection.reach import Floats
-from viewkeeper.selection.trials import Trials
+from viewkeeper.selection.trials import Followed, Trials, Watched
 
 Bools = NDArray[np.bool_]
 _NOTHING = 1e-9  # of τ(∅): what saves less is noise
+_AT_ONCE = 16  # candidates that are followed from the same time on
 _FREE = 1e-12  # of the budget: what uses less is free
 
 
@@ -124,10 +125,16 @@ class Stages:
             for i in candidate.nodes:
                 self.of_node[i].append(c)
         self.is_open = np.array([self._is_open(c) for c in range(len(self.candidates))], dtype=bool)
-        self.trials = Trials(self.costs, len(self.candidates), is_or=graph.kind == "or")
+        self.trials = self._trials()
         # The density of evaluated candidates, -inf for those that are not worth it.
         self.known = np.full(len(self.candidates), -math.inf)
         self.trace: list[Step] = []
+
+    def _trials(self) -> Trials:
+        is_or = self.graph.kind == "or"
+        if is_or or self.sets.grown.any():
+            return Watched(self.costs, len(self.candidates), is_or=is_or)
+        return Followed(self.costs, len(self.candidates))
 
     def run(self) -> None:
         while not self.budget.is_used_up(self.costs.size, self.costs.upkeep):
@@ -148,12 +155,23 @@ class Stages:
             if top[c] <= 0:
                 return None
             if not self.trials.is_current[c]:
-                top[c] = self._try(c)
+                self._look_at(c, top)
             elif self._has_room(self.trials.moves[c].size, self.trials.moves[c].upkeep):
                 return c
             else:
                 top[c] = -math.inf
         return None
+
+    def _look_at(self, c: int, top: Floats) -> None:
+        """Follows the candidate with the next of those that are not followed yet; or evaluates it, if it is."""
+        trials = self.trials
+        if not isinstance(trials, Followed) or trials.is_followed(c):
+            top[c] = self._try(c)
+            return
+        unknown = np.where(np.isinf(trials.savings), top, -math.inf)
+        best = np.argpartition(-unknown, _AT_ONCE)[:_AT_ONCE] if len(top) > _AT_ONCE else np.arange(len(top))
+        trials.follow({o: self.candidates[o].nodes for o in {c, *best[unknown[best] > 0].tolist()}})
+        top[:] = np.minimum(top, self._ceilings())
 
     def take(self, c: int) -> None:
         move = self.trials.moves[c]
@@ -178,7 +196,9 @@ class Stages:
         """What the density of each candidate is at most; -inf for what is not worth it or has no room."""
         ceilings, sets = self.ceilings, self.sets
         saving = np.minimum(sets.total(ceilings.savings, ceilings.shared), self.trials.savings)
-        upkeep = sets.total(ceilings.upkeeps, ceilings.upkeeps)
+        upkeep = np.maximum(
+            sets.total(ceilings.upkeeps, ceilings.upkeeps), sets.add(ceilings.own[sets.nodes]) - self.trials.carried
+        )
         density = np.where(sets.grown, self._grown_ceilings(), self._densities(saving, sets.size, upkeep))
         least = np.where(sets.grown, -math.inf, upkeep)
         return np.where(self._rooms(sets.least_size, least), density, -math.inf)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from random import Random
 from typing import Literal as OneOf
 
@@ -203,3 +205,27 @@ def _keepable(node: View | Layout) -> bool:
 def _random_arc(rng: Random, names: list[str]) -> Arc:
     inputs = tuple(rng.choice(names) for _ in range(rng.randint(1, 3)))
     return Arc(inputs, round(rng.uniform(0.0, 10.0), 2), round(rng.uniform(0.0, 4.0), 2))
+
+
+def _layouts(rng: Random, n: int) -> ViewGraph:
+    return random_layouts(rng, n // 3, n, unit=False)
+
+
+def _and_layouts(rng: Random, n: int) -> ViewGraph:
+    return random_and_layouts(rng, n // 3, n)
+
+
+FAMILIES: dict[str, Callable[[Random, int], ViewGraph]] = {
+    "balanced tree": partial(random_or_graph, shape="tree"),
+    **{f"density {d} %": partial(random_or_graph, density=d / 100) for d in (10, 15, 25, 40)},
+    "2n edges": partial(random_or_graph, shape="edges"),
+    "2n edges, view-to-view maintenance next to nothing": partial(random_or_graph, shape="edges", cheap=0.01),
+    "2n edges without updates": partial(random_or_graph, shape="edges", updates=False),
+    "OR with layouts": _layouts,
+    "AND": partial(random_and_graph, updates=False),
+    "AND with updates": partial(random_and_graph, updates=True),
+    "AND with layouts": _and_layouts,
+    "AND-OR": random_and_or_graph,
+    "AND-OR with updates": partial(random_and_or_graph, updates=True),
+    "AND-OR with updates and layouts": partial(random_and_or_graph, updates=True, layouts=True),
+}

@@ -1,4 +1,4 @@
-"""Expression graphs and schedules, drawn as Mermaid text."""
+"""Graphs of views, expression graphs and schedules, drawn as Mermaid text."""
 
 from __future__ import annotations
 
@@ -7,7 +7,21 @@ from collections.abc import Mapping
 from viewkeeper.planner.strategy.graph import ChangedGraph
 from viewkeeper.planner.strategy.order import Parts, expression_graph
 from viewkeeper.planner.strategy.schedule import Schedule
-from viewkeeper.planner.strategy.steps import Inst
+from viewkeeper.planner.strategy.steps import Inst, Strategy, VersionedStrategy
+
+
+def numbered_steps(graph: ChangedGraph, strategy: Strategy | VersionedStrategy) -> str:
+    """Views over what they read: on each arrow the step that carries its change, at each view when it is installed."""
+    number = {view.name: f"v{k}" for k, view in enumerate(graph.views)}
+    installed = {step.view: k for k, step in enumerate(strategy, 1) if isinstance(step, Inst)}
+    lines = ["graph BT"]
+    for view in graph.views:
+        label = f"{view.name}<br/>{view.rows:g} → {view.new_rows:g} rows<br/>installed at {installed[view.name]}"
+        lines.append(f'  {number[view.name]}["{label}"]' if view.inputs else f'  {number[view.name]}[("{label}")]')
+    for k, step in enumerate(strategy, 1):
+        if not isinstance(step, Inst):
+            lines += [f'  {number[name]} -->|"{k}"| {number[step.view]}' for name in sorted(step.changed)]
+    return "\n".join(lines)
 
 
 def expressions(graph: ChangedGraph, parts: Mapping[str, Parts]) -> str:
