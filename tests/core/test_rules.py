@@ -54,6 +54,7 @@ def watched() -> Iterator[set[str]]:
 def used(kept: Kept, changed: Changed) -> tuple[set[str], set[str]]:
     """The functions that explain names, and those that are called."""
     named = {f.__name__ for applied in applied_rules(kept, changed) for f in applied.rule.functions}
+    refresh._worked_out.cache_clear()  # what was worked out before calls nothing
     with watched() as called:
         maintenance(kept, changed)
     return named, called
