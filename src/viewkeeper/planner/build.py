@@ -16,7 +16,7 @@ from viewkeeper.planner.cost import (
     ASK,
     MEASURED_ONCE,
     MERGE,
-    MERGE_SHARE_WRITTEN,
+    MERGE_JOINS,
     OVERWRITE,
     QUERY,
     REWRITE,
@@ -124,7 +124,8 @@ def install_cost(install: Install, view_rows: int, change_rows: int) -> Cost:
         case "rewrite":
             return REWRITE + Cost(rows_read=view_rows, rows_written=view_rows, reads=1)
         case "merge":
-            return MERGE + Cost(rows_read=view_rows, rows_written=int(view_rows * MERGE_SHARE_WRITTEN), reads=2)
+            read = MERGE_JOINS * view_rows
+            return MERGE + Cost(rows_read=read, rows_moved=read, rows_written=view_rows, reads=MERGE_JOINS)
 
 
 def recompute_cost(s: Situation) -> Cost:

@@ -70,8 +70,9 @@ APPEND = Cost(fixed=0.15)
 REWRITE = Cost(fixed=0.45)
 MERGE = Cost(fixed=0.75)
 OVERWRITE = Cost(fixed=0.45)
-# MERGE reads all of a view but rewrites only the touched files; with keys spread over it, about half.
-MERGE_SHARE_WRITTEN = 0.5
+# MERGE joins all rows of a view with the change, once to find the touched files and once to write these anew. Keys that
+# are spread over the view touch all of them.
+MERGE_JOINS = 2
 
 
 @dataclass(frozen=True)
