@@ -188,6 +188,9 @@ MORE = {
     "stacked": "SELECT id, stack(2, k, price, 7, price) AS (a, b) FROM o",
     "given": "SELECT o.id, v.x FROM o JOIN VALUES (1, 'one'), (2, 'two') AS v(k, x) ON o.k = v.k",
     "json_made": """SELECT id, a, b FROM o LATERAL VIEW json_tuple(concat('{"a": ', id, ', "b": "', tag, '"}'), 'a', 'b') AS a, b""",
+    "unnamed_fields": "SELECT id, s.* FROM (SELECT id, from_json(concat('{\"a\": ', id, ', \"b\": \"', tag, '\"}'), 'a INT, b STRING') AS s FROM o)",
+    "of_groups": "SELECT k, explode(collect_set(tag)) AS t FROM o GROUP BY k",
+    "whole": "TABLE c",
     "piped": "FROM o |> WHERE price > 1 |> AGGREGATE sum(price) AS s GROUP BY k",
 }
 
@@ -205,6 +208,11 @@ TYPES = {
     "variant_rows": "SELECT p.id, t.key, t.value FROM p, LATERAL variant_explode(va) AS t(pos, key, value)",
     "mapped": "SELECT id, key, value FROM p LATERAL VIEW OUTER explode(ma) AS key, value",
     "paths": "SELECT id, ma['m'] AS m, su.a AS a, su.b[0].c AS c, su.b.c AS cs, ar[0] AS first FROM p",
+    "unnamed": "SELECT id, inline_outer(su.b) FROM p",
+    "unnamed_pairs": "SELECT explode(ma), id FROM p",
+    "unnamed_view": "SELECT id, key, t.value, x.c FROM p LATERAL VIEW OUTER explode(ma) t LATERAL VIEW inline(su.b) x",
+    "unnamed_lateral": "SELECT p.id, col FROM p, LATERAL explode(ar)",
+    "by_colon": "SELECT va:a::int AS a, count(*) AS n, sum(va:b[1]::int) AS s FROM p GROUP BY va:a::int",
     "spans": "SELECT id, CAST(ts - TIMESTAMP'2024-01-01' AS STRING) AS span FROM p WHERE tn - TIMESTAMP_NTZ'2024-01-01' > INTERVAL 1 HOUR",
     "collated": "SELECT id, vc, lower(vc) COLLATE UNICODE_CI = 'V1' AS same FROM p WHERE vc COLLATE UTF8_LCASE <> 'V2'",
 }  # fmt: skip
