@@ -83,6 +83,20 @@ def test_what_the_text_says_is_not_asked_for(query: str, made: tuple[str, ...]) 
     assert not catalog.asked
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT p.* FROM (SELECT a, s, b FROM r) PIVOT (sum(b) FOR s IN ('a' AS x)) AS p",
+        "SELECT q.* FROM (r JOIN (SELECT a, b AS x FROM r) AS q ON r.a = q.a)",
+        "SELECT v.* FROM VALUES (1, 2) AS v(a, x)",
+    ],
+)
+def test_all_columns_of_what_stands_in_from_are_no_fields(query: str) -> None:
+    catalog = Knowing(("y", "z"), ("__vk_here",))
+    read(query, catalog, "a", "x")
+    assert not catalog.asked
+
+
 def test_without_an_answer_the_reason_says_what_to_do() -> None:
     result = bind(parse_query("SELECT inline(pairs) FROM n"), Knowing(), ("p", "q"))
     assert isinstance(result, Reason)

@@ -71,7 +71,10 @@ class SourceCatalog:
         view = self.registry.find(name)
         if view is not None:
             return KeptView(name, public_relation(view), view.columns)
-        schema = self.session.table(canonical(parts)).schema
+        try:
+            schema = self.session.table(canonical(parts)).schema
+        except PySparkException as error:
+            raise sql_error(error) from error
         columns = tuple((f.name, _stored_type(f)) for f in schema.fields)
         if tables.has_delta(name):
             return DeltaTable(name, columns)

@@ -199,6 +199,9 @@ class _Binder:
         hidden: list[Item] = []
         order = []
         for ordered in ordered_by(tree):
+            if isinstance(ordered.this, exp.Var):  # ORDER BY ALL
+                order += [ordering(ordered, name) for name in names(rows.relation)]
+                continue
             name = by.get(ordered.this.name.lower()) if _is_label(ordered.this) else None
             if name is None:
                 name = self.fresh("__vk_order")

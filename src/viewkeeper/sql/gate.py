@@ -18,6 +18,7 @@ _SECTION = re.compile(r"== Optimized Logical Plan ==\n(.*?)\n== Physical Plan ==
 _EDGE = re.compile(r"^(?:[ :]  )*(?:[:+]- )?")
 _NAMED = re.compile(r" AS ([^#]+?)#(\d+)")
 _ATTRIBUTE = re.compile(r"\w*#(\d+)L?")
+_LAMBDA = re.compile(r"\blambda (\w+)#\d+L?")  # a parameter, which its name tells from those around it
 _RENAME = re.compile(r"#(\d+) AS #(\d+)(?=[,\]]|$)")
 _GENERATE = re.compile(r"(Generate .*, (?:true|false), )\w+, \[")  # the alias of a LATERAL VIEW
 _HINT = re.compile(r", (?:left|right)Hint=\([^()]*\)")
@@ -41,6 +42,7 @@ def canonical(plan: str) -> str:
     names = {(name, number) for name, number in _NAMED.findall(plan)} | _odd_names(plan)
     for name, number in sorted(names, key=lambda n: -len(n[0])):
         plan = re.sub(re.escape(name) + rf"#{number}(?!\d)", f"#{number}", plan, flags=re.IGNORECASE)
+    plan = _LAMBDA.sub(lambda found: f"lambda {found[1].lower()}", plan)
     plan = _ATTRIBUTE.sub(r"#\1", plan).replace("Join Cross", "Join Inner")
     plan = _HINT.sub("", _GENERATE.sub(r"\1[", plan))
     root = _tree(plan.splitlines())

@@ -99,7 +99,7 @@ def _in_from(select: exp.Select) -> set[str]:
     """What tables, subqueries and generators are called in a SELECT."""
     joins, laterals = (select.args.get(clause) or [] for clause in ("joins", "laterals"))
     sources = [s for s in (select.args.get("from_"), *joins, *laterals) if s is not None]
-    kinds = (exp.Table, exp.Subquery, exp.Lateral, exp.Values)
+    kinds = (exp.Table, exp.Subquery, exp.Lateral, exp.Values, exp.Pivot)
     return {node.alias_or_name.lower() for s in sources for node in s.find_all(*kinds)}
 
 

@@ -60,9 +60,14 @@ def _real_tables(tree: exp.Query) -> list[exp.Table]:
         id(source): source
         for scope in traverse_scope(tree)
         for source in scope.sources.values()
-        if isinstance(source, exp.Table)
+        if isinstance(source, exp.Table) and not _is_pivoted_cte(source, scope)
     }
     return [table for table in tables.values() if not is_function(table)]
+
+
+def _is_pivoted_cte(table: exp.Table, scope: Scope) -> bool:
+    """sqlglot takes what is pivoted for a table of its own, also where its name is that of a CTE."""
+    return bool(table.args.get("pivots")) and not table.db and isinstance(scope.sources.get(table.name), Scope)
 
 
 def name_sources(tree: exp.Query, catalog: Catalog) -> dict[str, Named]:
