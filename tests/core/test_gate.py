@@ -62,6 +62,14 @@ def test_a_function_of_groups_may_be_called_below_or_above_what_makes_rows_of_it
     assert canonical(one) != canonical(other.replace("> 1", "> 2"))
 
 
+def test_made_columns_are_given_whether_or_not_they_are_renamed() -> None:
+    made = "Generate explode(v#11), [1], false, t, [c#21L]\n{0}+- Relation default.t[k#10L,v#11] parquet\n"
+    renamed = "Project [k#10L, c#21L AS x#22L]\n+- " + made.format("   ")
+    assert canonical(made.format("")) == canonical(renamed)
+    assert canonical(made.format("")) != canonical(renamed.replace("k#10L, c#21L AS x#22L", "c#21L AS x#22L, k#10L"))
+    assert canonical(made.format("")) != canonical(renamed.replace("c#21L AS x#22L", "k#10L AS x#22L"))
+
+
 def test_where_groups_are_computed_with_does_not_matter() -> None:
     summed = "sum(v#11L) FILTER (WHERE (w#12 = x))"
     inside = OVER_GROUPS.replace("sum((s#20L + 1))", "sum(s#20L)").replace(f"{summed} AS", f"({summed} + 1) AS")

@@ -36,12 +36,13 @@ from viewkeeper.store.names import backing_name, canonical, split
 from viewkeeper.store.registry import Registry
 from viewkeeper.store.views import SourceUse, View
 
-# Plans are shown with every column, and before a parser of JSON or CSV is told which of its fields are read, which it
-# is where they are taken from its call but not where they are taken from a column that holds its result.
+# Plans are shown with every column, and without what Spark does only where it sees a column and not the call that makes
+# it, or the other way round: tell a parser of JSON or CSV which fields are read, skip what explode makes no rows of.
 _SHOWN = {
     "spark.sql.debug.maxToStringFields": str(2**31 - 1),
     "spark.sql.optimizer.enableJsonExpressionOptimization": "false",
     "spark.sql.optimizer.enableCsvExpressionOptimization": "false",
+    "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.InferFiltersFromGenerate",
 }
 # Settings that change what a query means; a view keeps those it was created with.
 MEANING = ("spark.sql.session.timeZone", "spark.sql.ansi.enabled", "spark.sql.caseSensitive")

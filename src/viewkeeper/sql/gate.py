@@ -21,6 +21,7 @@ _ATTRIBUTE = re.compile(r"\w*#(\d+)L?")
 _LAMBDA = re.compile(r"\blambda (\w+)#\d+L?")  # a parameter, which its name tells from those around it
 _RENAME = re.compile(r"#(\d+) AS #(\d+)(?=[,\]]|$)")
 _GENERATE = re.compile(r"(Generate .*, (?:true|false), )\w+, \[")  # the alias of a LATERAL VIEW
+_MADE = re.compile(r"Generate .*, \[([\d, ]*)\], (?:true|false), \[([^\[\]]*)\]")  # what is dropped, what is made
 _HINT = re.compile(r", (?:left|right)Hint=\([^()]*\)")
 _PLACING = re.compile(r"Sort \[.*\], (?:true|false)|Repartition|RebalancePartitions")
 _ORDERED = ("GlobalLimit", "LocalLimit", "Offset", "Aggregate")  # Spark drops a sort that an aggregate does not mind
@@ -239,6 +240,10 @@ class _Canon:
             return _attributes(_items(text[_last_list(text) : -1]))
         if text.startswith(("Relation ", "LocalRelation ")):
             return tuple(re.findall(r"#\d+", text))
+        if made := _MADE.fullmatch(text):
+            dropped = set(map(int, re.findall(r"\d+", made[1])))
+            given = (o for shown in inputs for o in shown.outputs)
+            return (*(o for i, o in enumerate(given) if i not in dropped), *_items(made[2]))
         if text.startswith(("Join LeftSemi", "Join LeftAnti", "Filter", "Union")):
             return inputs[0].outputs if inputs else ()
         return tuple(o for shown in inputs for o in shown.outputs)
