@@ -176,6 +176,8 @@ def sql_error(error: Exception, start: Position | None = None, expanded: Expande
         hint = (
             "a temporary view made of a DataFrame cannot be read by a materialized view: other sessions do not have it"
         )
+    if "COLUMN_IS_NOT_VARIANT_TYPE" in said:  # Spark has no words for it
+        message, hint = "a path by colon can be taken of a VARIANT only", "parse_json(x):a.b reads it from text"
     first = next((line for line in message.splitlines() if line.strip()), "Spark rejects the query")
     return SqlError(first.strip(), position=where, hint=hint)
 
