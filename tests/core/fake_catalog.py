@@ -22,3 +22,6 @@ class FakeCatalog:
         if found is None or parts[:-1] not in ((), ("main",), ("memory", "main")):
             raise SqlError(f"no table {'.'.join(parts)}")
         return found
+
+    def columns(self, query: str) -> tuple[str, ...]:
+        return ()

@@ -126,6 +126,9 @@ def make_view(folder: Path, text: str, *, reads: str = "sales") -> View:
 class _Catalog:
     folder: Path
 
+    def columns(self, query: str) -> tuple[str, ...]:
+        return ()
+
     def resolve(self, parts: tuple[str, ...]) -> Source:
         view = Registry(FolderTables(self.folder)).find(parts[-1])
         if view is not None:

@@ -147,6 +147,9 @@ def test_mentions_of_tables() -> None:
     assert sorted(found) == [("r", "main.r", False, "r"), ("r", "r", False, "r"), ("t", "`t`", True, "t")]
     (sampled,) = table_mentions(parse_query("SELECT a FROM r TABLESAMPLE (10 PERCENT)"))
     assert sampled.aliased, "an alias could only come behind it"
+    for pivoted in ("c PIVOT (sum(a) FOR b IN (1 AS x))", "c UNPIVOT (v FOR n IN (a, b))"):
+        (mentioned,) = table_mentions(parse_query(f"WITH c AS (SELECT a, b, s FROM r) SELECT * FROM {pivoted}"))
+        assert mentioned.parts == ("r",), "what is pivoted is no table"
 
 
 def test_unknown_table() -> None:

@@ -16,6 +16,8 @@ from viewkeeper.testing.histories import History, histories
 pytestmark = pytest.mark.core
 
 READ = {
+    "first by all columns": "SELECT b, a, s FROM r ORDER BY ALL LIMIT 3",
+    "last by all columns": "SELECT a % 2 AS x, count(*) AS n FROM r GROUP BY a % 2 ORDER BY ALL DESC NULLS LAST LIMIT 2",
     # Windows
     "row number": "SELECT a, b, row_number() OVER (PARTITION BY a ORDER BY b, s) AS n FROM r",
     "ranks": "SELECT rank() OVER (PARTITION BY b ORDER BY s DESC) AS x, dense_rank() OVER (PARTITION BY a ORDER BY s) AS y FROM r",

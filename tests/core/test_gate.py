@@ -46,6 +46,30 @@ Aggregate [sum((s#20L + 1)) AS a#30L, max(m#21L) AS b#31L]
 """
 
 
+def test_a_function_of_groups_may_be_called_below_or_above_what_makes_rows_of_it() -> None:
+    """Its parameters have numbers too, but are no columns."""
+    called = "filter({}, lambdafunction((lambda x#{} > 1), lambda x#{}, false))"
+    below, above = called.format("collect_set(v#11L, 0, 0)", 30, 30), called.format("s#40", 51, 51)
+
+    def plan(argument: str, grouped: str) -> str:
+        made = f"Generate explode({argument}), [0], false, [c#21L]"
+        relation = "Relation spark_catalog.default.t[k#10L,v#11L] parquet"
+        return f"Project [c#21L]\n+- {made}\n   +- Aggregate [{grouped}]\n      +- {relation}\n"
+
+    one = plan("_gen_input_0#20", f"{below} AS _gen_input_0#20")
+    other = plan(above, "collect_set(v#11L, 0, 0) AS s#40")
+    assert canonical(one) == canonical(other)
+    assert canonical(one) != canonical(other.replace("> 1", "> 2"))
+
+
+def test_made_columns_are_given_whether_or_not_they_are_renamed() -> None:
+    made = "Generate explode(v#11), [1], false, t, [c#21L]\n{0}+- Relation default.t[k#10L,v#11] parquet\n"
+    renamed = "Project [k#10L, c#21L AS x#22L]\n+- " + made.format("   ")
+    assert canonical(made.format("")) == canonical(renamed)
+    assert canonical(made.format("")) != canonical(renamed.replace("k#10L, c#21L AS x#22L", "c#21L AS x#22L, k#10L"))
+    assert canonical(made.format("")) != canonical(renamed.replace("c#21L AS x#22L", "k#10L AS x#22L"))
+
+
 def test_where_groups_are_computed_with_does_not_matter() -> None:
     summed = "sum(v#11L) FILTER (WHERE (w#12 = x))"
     inside = OVER_GROUPS.replace("sum((s#20L + 1))", "sum(s#20L)").replace(f"{summed} AS", f"({summed} + 1) AS")

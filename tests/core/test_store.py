@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -101,6 +102,31 @@ def test_how_changes_can_be_read(tmp_path: Path) -> None:
     assert between(0, table_id="another") == Unreadable("the table was replaced by another one")
     (tmp_path / "t" / "_delta_log" / f"{2:020}.json").unlink()
     assert between(0, 3) == Unreadable("version 2 is no longer in the log")
+
+
+def test_a_column_that_had_another_name_for_a_while_is_the_same(tmp_path: Path) -> None:
+    def named(**names: str) -> dict:
+        """The columns by the names that the files know them by."""
+        action = table.metadata(True, tuple(names))
+        schema = json.loads(action["metaData"]["schemaString"])
+        for field in schema["fields"]:
+            field["metadata"] = {"delta.columnMapping.physicalName": names[field["name"]]}
+        action["metaData"]["schemaString"] = json.dumps(schema)
+        return action
+
+    table = HandMade(tmp_path / "t")
+    table.commit(named(k="1", x="2"), operation="RENAME COLUMN")
+    table.commit(named(j="1", x="2"), operation="RENAME COLUMN")
+    table.commit(add("a", 3))
+    table.commit(named(k="1", x="2"), operation="RENAME COLUMN")
+    read = frozenset({"k"})
+    assert changes_between(table.log, "table-1", 1, 4, read) == Files(("a",), (), True, 3)
+    assert changes_between(table.log, "table-1", 1, 3, read) == Unreadable("column k was dropped or renamed")
+    table.commit(named(x="2"), operation="DROP COLUMNS")
+    table.commit(named(k="3", x="2"), operation="ADD COLUMNS")
+    assert changes_between(table.log, "table-1", 4, 6, read) == Unreadable("column k was dropped or renamed")
+    table.commit(named(k="2", x="3"), operation="RENAME COLUMN")
+    assert changes_between(table.log, "table-1", 6, 7, read) == Unreadable("column k was changed")
 
 
 def test_without_a_feed_every_touched_file_counts(tmp_path: Path) -> None:

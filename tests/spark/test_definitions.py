@@ -183,6 +183,7 @@ def test_bad_input_is_refused_and_nothing_is_left(sales: Warehouse, tmp_path) ->
         ("CREATE MATERIALIZED VIEW w AS SELEC day FROM sales", SqlError, "Syntax error"),
         ("CREATE MATERIALIZED VIEW w AS SELECT nothing FROM sales", SqlError, "nothing"),
         ("CREATE MATERIALIZED VIEW w AS SELECT * FROM nowhere", SqlError, "nowhere"),
+        ("CREATE MATERIALIZED VIEW w AS SELECT tag:a.b AS x FROM (SELECT 'a' AS tag)", SqlError, "of a VARIANT only"),
         ("CREATE MATERIALIZED VIEW w AS", SqlError, "query must follow"),
         ("CREATE MATERIALIZED VIEW w REFRESH POLICY SOMETIMES AS SELECT 1 AS x", SqlError, "policies are"),
         ("CREATE MATERIALIZED VIEW w (a, b) AS SELECT day FROM sales", SqlError, "names 2 columns"),

@@ -114,6 +114,7 @@ LOWERED = {
     "listed": "SELECT k, listagg(tag, ',') WITHIN GROUP (ORDER BY tag) AS tags, listagg(DISTINCT tag) WITHIN GROUP (ORDER BY tag DESC) AS once FROM o GROUP BY k",
     "percentiles": "SELECT k, percentile_cont(0.5) WITHIN GROUP (ORDER BY price) AS a, percentile_disc(0.25) WITHIN GROUP (ORDER BY price DESC) FILTER (WHERE id > 4) AS b FROM o GROUP BY k",
     "known": "SELECT k, first(tag) IGNORE NULLS IS NULL AS none, count(DISTINCT tag, price) AS n FROM o GROUP BY k",
+    "pivot_of_common": "WITH q AS (SELECT k, tag, price FROM o) SELECT * FROM q PIVOT (sum(price) FOR tag IN ('a-0' AS p, 'a-1' AS q))",
     "pivot_ratio": """SELECT * FROM (SELECT k, tag, price FROM o) PIVOT (sum(price) / count(price) AS m, round(sum(price), 1) AS r, coalesce(max(price), -1) AS c
                       FOR tag IN ('a-0' AS p, 'a-1' AS q, 'none' AS z))""",
     "pivot_texts": """SELECT * FROM (SELECT k, tag, k AS n, concat(tag, '!') AS t FROM o) PIVOT (first(t) AS f, last_value(t) AS l, concat('n', count(n)) AS c
@@ -188,6 +189,12 @@ MORE = {
     "stacked": "SELECT id, stack(2, k, price, 7, price) AS (a, b) FROM o",
     "given": "SELECT o.id, v.x FROM o JOIN VALUES (1, 'one'), (2, 'two') AS v(k, x) ON o.k = v.k",
     "json_made": """SELECT id, a, b FROM o LATERAL VIEW json_tuple(concat('{"a": ', id, ', "b": "', tag, '"}'), 'a', 'b') AS a, b""",
+    "unnamed_fields": "SELECT id, s.* FROM (SELECT id, from_json(concat('{\"a\": ', id, ', \"b\": \"', tag, '\"}'), 'a INT, b STRING') AS s FROM o)",
+    "of_groups": "SELECT k, explode(collect_set(tag)) AS t FROM o GROUP BY k",
+    "of_some": "SELECT explode(filter(collect_set(k), x -> x > 1)) FROM o",
+    "by_all": "SELECT k, id, tag FROM o ORDER BY ALL DESC LIMIT 4",
+    "medians": "SELECT id, percentile_cont(0.5) WITHIN GROUP (ORDER BY price) OVER (PARTITION BY k) AS m FROM o",
+    "whole": "TABLE c",
     "piped": "FROM o |> WHERE price > 1 |> AGGREGATE sum(price) AS s GROUP BY k",
 }
 
@@ -205,6 +212,11 @@ TYPES = {
     "variant_rows": "SELECT p.id, t.key, t.value FROM p, LATERAL variant_explode(va) AS t(pos, key, value)",
     "mapped": "SELECT id, key, value FROM p LATERAL VIEW OUTER explode(ma) AS key, value",
     "paths": "SELECT id, ma['m'] AS m, su.a AS a, su.b[0].c AS c, su.b.c AS cs, ar[0] AS first FROM p",
+    "unnamed": "SELECT id, inline_outer(su.b) FROM p",
+    "unnamed_pairs": "SELECT explode(ma), id FROM p",
+    "unnamed_view": "SELECT id, key, t.value, x.c FROM p LATERAL VIEW OUTER explode(ma) t LATERAL VIEW inline(su.b) x",
+    "unnamed_lateral": "SELECT p.id, col FROM p, LATERAL explode(ar)",
+    "by_colon": "SELECT va:a::int AS a, count(*) AS n, sum(va:b[1]::int) AS s FROM p GROUP BY va:a::int",
     "spans": "SELECT id, CAST(ts - TIMESTAMP'2024-01-01' AS STRING) AS span FROM p WHERE tn - TIMESTAMP_NTZ'2024-01-01' > INTERVAL 1 HOUR",
     "collated": "SELECT id, vc, lower(vc) COLLATE UNICODE_CI = 'V1' AS same FROM p WHERE vc COLLATE UTF8_LCASE <> 'V2'",
 }  # fmt: skip

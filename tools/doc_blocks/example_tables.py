@@ -55,6 +55,9 @@ OLD, NEW = 7, 9  # the versions an example refresh goes from and to
 class ExampleTables:
     """The catalog of the examples; any other table is one without a history."""
 
+    def columns(self, query: str) -> tuple[str, ...]:
+        return ()
+
     def resolve(self, parts: tuple[str, ...]) -> Source:
         name = parts[-1].lower()
         if name in TABLES:

@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructField, StructType
@@ -35,8 +36,15 @@ from viewkeeper.store.names import backing_name, canonical, split
 from viewkeeper.store.registry import Registry
 from viewkeeper.store.views import SourceUse, View
 
+# Plans are shown with every column, and without what Spark does only where it sees a column and not the call that makes
+# it, or the other way round: tell a parser of JSON or CSV which fields are read, skip what explode makes no rows of.
+_SHOWN = {
+    "spark.sql.debug.maxToStringFields": str(2**31 - 1),
+    "spark.sql.optimizer.enableJsonExpressionOptimization": "false",
+    "spark.sql.optimizer.enableCsvExpressionOptimization": "false",
+    "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.InferFiltersFromGenerate",
+}
 # Settings that change what a query means; a view keeps those it was created with.
-_SHOWN_COLUMNS = "spark.sql.debug.maxToStringFields"
 MEANING = ("spark.sql.session.timeZone", "spark.sql.ansi.enabled", "spark.sql.caseSensitive")
 _PLAN_TABLE = re.compile(r"SubqueryAlias ((?:`[^`]+`|[\w$]+)(?:\.(?:`[^`]+`|[\w$]+)){2})$", re.MULTILINE)
 _RESERVED = "__vk_"
@@ -64,11 +72,20 @@ class SourceCatalog:
         view = self.registry.find(name)
         if view is not None:
             return KeptView(name, public_relation(view), view.columns)
-        schema = self.session.table(canonical(parts)).schema
+        try:
+            schema = self.session.table(canonical(parts)).schema
+        except PySparkException as error:
+            raise sql_error(error) from error
         columns = tuple((f.name, _stored_type(f)) for f in schema.fields)
         if tables.has_delta(name):
             return DeltaTable(name, columns)
         return Unmaintainable(name, self._why_not(canonical(parts)), columns)
+
+    def columns(self, query: str) -> tuple[str, ...]:
+        try:
+            return tuple(self.session.sql(query).schema.names)
+        except PySparkException:
+            return ()
 
     def _why_not(self, name: str) -> str:
         try:
@@ -122,7 +139,7 @@ def analyse(session: SparkSession, query: str, statement: CreateView, expanded: 
     """The query's schema, by Spark's analysis."""
     try:
         return session.sql(query).schema
-    except PySparkException as error:
+    except (PySparkException, Py4JJavaError) as error:
         raise sql_error(error, statement.query_start, expanded) from error
 
 
@@ -130,7 +147,7 @@ def run_as_it_is(session: SparkSession, text: str) -> DataFrame:
     """A statement that is Spark's own business."""
     try:
         return session.sql(text)
-    except PySparkException as error:
+    except (PySparkException, Py4JJavaError) as error:
         raise sql_error(error) from error
 
 
@@ -138,14 +155,15 @@ def first_rows(frame: DataFrame, limit: int) -> tuple[list[str], list[tuple[obje
     """The columns and first rows of a result, and whether there are more; only here does Spark compute it."""
     try:
         rows = frame.limit(limit + 1).collect()
-    except PySparkException as error:
+    except (PySparkException, Py4JJavaError) as error:
         raise sql_error(error) from error
     return frame.columns, [tuple(row) for row in rows[:limit]], len(rows) > limit
 
 
-def sql_error(error: PySparkException, start: Position | None = None, expanded: Expanded | None = None) -> SqlError:
+def sql_error(error: Exception, start: Position | None = None, expanded: Expanded | None = None) -> SqlError:
     """Spark's complaint about a text, in one line, with its position."""
-    message = str(error).split("\nSearch path")[0].split(";\n")[0].split("\n\nJVM")[0]
+    said = str(error.java_exception.getMessage()) if isinstance(error, Py4JJavaError) else str(error)
+    message = said.split("\nSearch path")[0].split(";\n")[0].split("\n\nJVM")[0]
     found = re.search(r"\(line (\d+), pos (\d+)\)|line (\d+),? pos (\d+)", str(error))
     where = None
     if found:
@@ -153,10 +171,13 @@ def sql_error(error: PySparkException, start: Position | None = None, expanded: 
         where = Position(line, column)
         where = _shift(expanded.origin(where) if expanded else where, start)
     hint = None
-    if error.getCondition() == "TABLE_OR_VIEW_NOT_FOUND" and start is not None:
+    condition = error.getCondition() if isinstance(error, PySparkException) else None
+    if condition == "TABLE_OR_VIEW_NOT_FOUND" and start is not None:
         hint = (
             "a temporary view made of a DataFrame cannot be read by a materialized view: other sessions do not have it"
         )
+    if "COLUMN_IS_NOT_VARIANT_TYPE" in said:  # Spark has no words for it
+        message, hint = "a path by colon can be taken of a VARIANT only", "parse_json(x):a.b reads it from text"
     first = next((line for line in message.splitlines() if line.strip()), "Spark rejects the query")
     return SqlError(first.strip(), position=where, hint=hint)
 
@@ -246,7 +267,8 @@ def explained(session: SparkSession, query: str) -> str:
 
 def _explained(session: SparkSession, query: str) -> str:
     """Spark's plans for the query, with every column of every operator."""
-    session.conf.set(_SHOWN_COLUMNS, str(2**31 - 1))
+    for key, value in _SHOWN.items():
+        session.conf.set(key, value)
     return "\n".join(row[0] for row in session.sql(f"EXPLAIN EXTENDED {query}").collect())
 
 

@@ -18,7 +18,7 @@ from viewkeeper.errors import SqlError
 from viewkeeper.sql.expansion import Expanded, Piece, calls, with_arguments
 from viewkeeper.sql.expressions import Refusal
 from viewkeeper.sql.names import table_mentions
-from viewkeeper.sql.parse import parse_query
+from viewkeeper.sql.parse import parse_query, table_queries, tokenize
 from viewkeeper.sql.render import quote
 from viewkeeper.store.names import canonical, split
 from viewkeeper.store.registry import Registry
@@ -39,7 +39,8 @@ class _Expander:
     def query(self, text: str, namespace: tuple[str, ...] = ()) -> Expanded:
         """`namespace` is where a text that was written elsewhere looks for tables of shorter names."""
         try:
-            pieces = [*self.views(text, namespace), *self.functions(text)]
+            tables = (Piece(t.start, t.end + 1, "SELECT * FROM") for t in table_queries(tokenize(text)))
+            pieces = [*tables, *self.views(text, namespace), *self.functions(text)]
         except (SqlError, Refusal):  # who reads it next says what is wrong with it
             pieces = []
         return Expanded(text, tuple(sorted(pieces, key=lambda p: p.start)))

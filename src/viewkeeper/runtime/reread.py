@@ -34,6 +34,9 @@ class _LoggedTables:
         known = self._read(name) if self.view.has_star else frozenset(columns)
         return DeltaTable(name, tuple((n, str(type_)) for n, (type_, _) in columns.items() if n in known))
 
+    def columns(self, query: str) -> tuple[str, ...]:
+        return ()  # there is no Spark to ask
+
     def _read(self, name: str) -> frozenset[str]:
         assert self.view.definition is not None
         scans = (n for n in walk(self.view.definition) if isinstance(n, Scan) and n.table == name)

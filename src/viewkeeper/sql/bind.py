@@ -54,10 +54,10 @@ from viewkeeper.sql.expressions import (
 )
 from viewkeeper.sql.groups import bind_groups, is_aggregate
 from viewkeeper.sql.labels import Labels
+from viewkeeper.sql.made import name_made_columns
 from viewkeeper.sql.names import name_sources, qualify_names
 from viewkeeper.sql.parse import generate, ordered_by, unaliased
 from viewkeeper.sql.pivots import as_selects, bind_pivot, pivot_of
-from viewkeeper.sql.tables import name_made_columns
 from viewkeeper.sql.times import as_lateral_views, is_time_window, to_time_window
 from viewkeeper.sql.windows import bind_windows, ordering
 
@@ -78,7 +78,7 @@ def bind(tree: exp.Query, catalog: Catalog, output: tuple[str, ...]) -> Bound | 
     """The algebra of a query, its columns named `output`, or the first reason against it."""
     try:
         as_selects(tree)
-        name_made_columns(tree)
+        name_made_columns(tree, catalog)
         sessions = as_lateral_views(tree)
         sources = name_sources(tree, catalog)
         qualified = qualify_names(tree, sources)
@@ -199,6 +199,9 @@ class _Binder:
         hidden: list[Item] = []
         order = []
         for ordered in ordered_by(tree):
+            if isinstance(ordered.this, exp.Var):  # ORDER BY ALL
+                order += [ordering(ordered, name) for name in names(rows.relation)]
+                continue
             name = by.get(ordered.this.name.lower()) if _is_label(ordered.this) else None
             if name is None:
                 name = self.fresh("__vk_order")
@@ -261,7 +264,7 @@ class _Binder:
             if not all(labels):
                 raise refuse(inner, generate(inner), "name the columns it makes by AS")
             fields = tuple(Field(self.fresh(label), UNKNOWN) for label in labels)
-            relation = Generate(relation, to_generator(inner, scope), fields)
+            relation = Generate(relation, to_generator(inner, scope, replaced), fields)
             found += [(label, Column(f.name), selected) for label, f in zip(labels, fields, strict=True)]
         return relation, found
 

@@ -49,6 +49,11 @@ class Generated:
 Named = Source | Generated
 
 
-class Catalog(Protocol):
+class Resolver(Protocol):
     def resolve(self, parts: tuple[str, ...]) -> Source:
         """The table of this one- to three-part name; SqlError if there is none."""
+
+
+class Catalog(Resolver, Protocol):
+    def columns(self, query: str) -> tuple[str, ...]:
+        """What Spark calls the columns of a query; none where it cannot be asked or cannot say."""

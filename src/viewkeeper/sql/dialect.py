@@ -69,6 +69,8 @@ class ViewSpark(Spark):
             k: v for k, v in SparkParser.FUNCTION_PARSERS.items() if k in _SPECIAL_SYNTAX
         }
 
+        COLON_IS_VARIANT_EXTRACT = True  # v:a.b
+
         # `x FOR y IN …` is no comprehension here, but stands in PIVOT.
         RANGE_PARSERS: ClassVar[Any] = {k: v for k, v in SparkParser.RANGE_PARSERS.items() if k != TokenType.FOR}
 

@@ -86,7 +86,7 @@ def aggregate_calls(tree: exp.Expr) -> Iterator[exp.Expr]:
 def _over_window(window: exp.Window) -> exp.Expr:
     """The function of a window, which may be an aggregate over its rows, with groups in its arguments."""
     inner: exp.Expr = window.this
-    while isinstance(inner, exp.IgnoreNulls | exp.RespectNulls | exp.Filter):
+    while isinstance(inner, exp.IgnoreNulls | exp.RespectNulls | exp.Filter | exp.WithinGroup):
         inner = inner.this
     return inner
 
@@ -200,9 +200,9 @@ def is_generator(tree: exp.Expr) -> bool:
     return isinstance(tree, exp.Func) and function_name(tree) in GENERATORS
 
 
-def to_generator(tree: exp.Expr, scope: Scope) -> Scalar:
+def to_generator(tree: exp.Expr, scope: Scope, replaced: Mapping[str, str] | None = None) -> Scalar:
     """A function that makes rows, over the columns of one row."""
-    made = _verbatim(tree, scope, None)
+    made = _verbatim(tree, scope, replaced)
     text = Verbatim((made.parts[0].removeprefix("("), *made.parts[1:]), made.args)
     return Verbatim((*text.parts[:-1], text.parts[-1].removesuffix(")")), text.args)
 

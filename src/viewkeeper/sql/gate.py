@@ -18,8 +18,10 @@ _SECTION = re.compile(r"== Optimized Logical Plan ==\n(.*?)\n== Physical Plan ==
 _EDGE = re.compile(r"^(?:[ :]  )*(?:[:+]- )?")
 _NAMED = re.compile(r" AS ([^#]+?)#(\d+)")
 _ATTRIBUTE = re.compile(r"\w*#(\d+)L?")
+_LAMBDA = re.compile(r"\blambda (\w+)#\d+L?")  # a parameter, which its name tells from those around it
 _RENAME = re.compile(r"#(\d+) AS #(\d+)(?=[,\]]|$)")
 _GENERATE = re.compile(r"(Generate .*, (?:true|false), )\w+, \[")  # the alias of a LATERAL VIEW
+_MADE = re.compile(r"Generate .*, \[([\d, ]*)\], (?:true|false), \[([^\[\]]*)\]")  # what is dropped, what is made
 _HINT = re.compile(r", (?:left|right)Hint=\([^()]*\)")
 _PLACING = re.compile(r"Sort \[.*\], (?:true|false)|Repartition|RebalancePartitions")
 _ORDERED = ("GlobalLimit", "LocalLimit", "Offset", "Aggregate")  # Spark drops a sort that an aggregate does not mind
@@ -41,6 +43,7 @@ def canonical(plan: str) -> str:
     names = {(name, number) for name, number in _NAMED.findall(plan)} | _odd_names(plan)
     for name, number in sorted(names, key=lambda n: -len(n[0])):
         plan = re.sub(re.escape(name) + rf"#{number}(?!\d)", f"#{number}", plan, flags=re.IGNORECASE)
+    plan = _LAMBDA.sub(lambda found: f"lambda {found[1].lower()}", plan)
     plan = _ATTRIBUTE.sub(r"#\1", plan).replace("Join Cross", "Join Inner")
     plan = _HINT.sub("", _GENERATE.sub(r"\1[", plan))
     root = _tree(plan.splitlines())
@@ -237,6 +240,10 @@ class _Canon:
             return _attributes(_items(text[_last_list(text) : -1]))
         if text.startswith(("Relation ", "LocalRelation ")):
             return tuple(re.findall(r"#\d+", text))
+        if made := _MADE.fullmatch(text):
+            dropped = set(map(int, re.findall(r"\d+", made[1])))
+            given = (o for shown in inputs for o in shown.outputs)
+            return (*(o for i, o in enumerate(given) if i not in dropped), *_items(made[2]))
         if text.startswith(("Join LeftSemi", "Join LeftAnti", "Filter", "Union")):
             return inputs[0].outputs if inputs else ()
         return tuple(o for shown in inputs for o in shown.outputs)

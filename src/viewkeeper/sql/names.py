@@ -12,7 +12,7 @@ from sqlglot.optimizer.scope import Scope, traverse_scope
 from sqlglot.schema import MappingSchema
 
 from viewkeeper.algebra.reasons import Reason
-from viewkeeper.sql.catalog import Catalog, Named, Source, Unmaintainable
+from viewkeeper.sql.catalog import Catalog, Named, Resolver, Source, Unmaintainable
 from viewkeeper.sql.dialect import ViewSpark
 from viewkeeper.sql.expressions import Refusal, refuse
 from viewkeeper.sql.tables import is_function, to_rows
@@ -51,7 +51,7 @@ def table_mentions(tree: exp.Query) -> tuple[TableMention, ...]:
     return tuple(found)
 
 
-def table_uses(tree: exp.Query, catalog: Catalog) -> tuple[TableUse, ...]:
+def table_uses(tree: exp.Query, catalog: Resolver) -> tuple[TableUse, ...]:
     return tuple(TableUse(catalog.resolve(mention.parts), mention) for mention in table_mentions(tree))
 
 
@@ -60,9 +60,14 @@ def _real_tables(tree: exp.Query) -> list[exp.Table]:
         id(source): source
         for scope in traverse_scope(tree)
         for source in scope.sources.values()
-        if isinstance(source, exp.Table)
+        if isinstance(source, exp.Table) and not _is_pivoted_cte(source, scope)
     }
     return [table for table in tables.values() if not is_function(table)]
+
+
+def _is_pivoted_cte(table: exp.Table, scope: Scope) -> bool:
+    """sqlglot takes what is pivoted for a table of its own, also where its name is that of a CTE."""
+    return bool(table.args.get("pivots")) and not table.db and isinstance(scope.sources.get(table.name), Scope)
 
 
 def name_sources(tree: exp.Query, catalog: Catalog) -> dict[str, Named]:
@@ -88,7 +93,7 @@ def name_sources(tree: exp.Query, catalog: Catalog) -> dict[str, Named]:
         table.set("catalog", None)
     for number, table in enumerate(functions):
         name = f"{_PLACEHOLDER}made_{number}"
-        sources[name] = to_rows(table)
+        sources[name] = to_rows(table, catalog)
         if not table.alias:
             table.set("alias", exp.TableAlias(this=exp.to_identifier(name)))
         table.set("this", exp.to_identifier(name))

@@ -16,6 +16,54 @@ Tree = exp.Expr
 _TYPED_LITERALS = frozenset({"DATE", "TIMESTAMP", "TIMESTAMP_NTZ", "TIMESTAMP_LTZ", "TIME"})
 _UNIT_FUNCTIONS = frozenset("DATEADD DATE_ADD TIMESTAMPADD DATEDIFF DATE_DIFF TIMEDIFF TIMESTAMPDIFF".split())
 
+_NAMES = frozenset({TokenType.VAR, TokenType.IDENTIFIER})
+_SELECT_ALL = ((TokenType.SELECT, "SELECT"), (TokenType.STAR, "*"), (TokenType.FROM, "FROM"))
+# After these a minus is the sign of a number.
+_BEFORE_VALUES = frozenset(
+    {
+        TokenType.L_PAREN,
+        TokenType.COMMA,
+        TokenType.SELECT,
+        TokenType.DISTINCT,
+        TokenType.WHERE,
+        TokenType.HAVING,
+        TokenType.ON,
+        TokenType.AND,
+        TokenType.OR,
+        TokenType.NOT,
+        TokenType.WHEN,
+        TokenType.THEN,
+        TokenType.ELSE,
+        TokenType.BETWEEN,
+        TokenType.EQ,
+        TokenType.NEQ,
+        TokenType.LT,
+        TokenType.LTE,
+        TokenType.GT,
+        TokenType.GTE,
+        TokenType.NULLSAFE_EQ,
+        TokenType.PLUS,
+        TokenType.DASH,
+        TokenType.STAR,
+        TokenType.SLASH,
+        TokenType.DIV,
+        TokenType.MOD,
+        TokenType.DPIPE,
+    }
+)
+_BEFORE_QUERIES = frozenset(
+    {
+        None,
+        TokenType.L_PAREN,
+        TokenType.R_PAREN,
+        TokenType.UNION,
+        TokenType.EXCEPT,
+        TokenType.INTERSECT,
+        TokenType.ALL,
+        TokenType.DISTINCT,
+    }
+)
+
 
 def tokenize(sql: str) -> list[Token]:
     try:
@@ -26,7 +74,7 @@ def tokenize(sql: str) -> list[Token]:
 
 def parse_query(sql: str) -> exp.Query:
     """The tree of one query; SqlError for what sqlglot cannot read or is known to misread."""
-    tokens = tokenize(sql)
+    tokens = _spelled_out(tokenize(sql))
     _mend_tokens(tokens)
     try:
         trees = [t for t in ViewSpark().parser().parse(tokens, sql) if t is not None]
@@ -101,6 +149,45 @@ def _from_parse_error(error: ParseError) -> SqlError:
     return SqlError(first.get("description") or str(error), position=where)
 
 
+def table_queries(tokens: list[Token]) -> list[Token]:
+    """The words TABLE that begin a query, as in `TABLE t`, which is `SELECT * FROM t`."""
+    found = []
+    for i, token in enumerate(tokens[:-1]):
+        before, two_before = (tokens[i - n].token_type if i >= n else None for n in (1, 2))
+        begins = before in _BEFORE_QUERIES and not (before == TokenType.L_PAREN and two_before in _NAMES)
+        if token.token_type == TokenType.TABLE and begins and tokens[i + 1].token_type in _NAMES:
+            found.append(token)
+    return found
+
+
+def _spelled_out(tokens: list[Token]) -> list[Token]:
+    """`TABLE t` as SELECT * FROM t; `DATE '…'::type` and `-1::type` with brackets around the literal."""
+    begin = {id(token) for token in table_queries(tokens)}
+    found: list[Token] = []
+    for i, token in enumerate(tokens):
+        if id(token) in begin:
+            found += [_at(token, *word) for word in _SELECT_ALL]
+        elif _is_cast_literal(tokens, i):
+            found += [_at(token, TokenType.L_PAREN, "("), token]
+        elif i and _is_cast_literal(tokens, i - 1):
+            found += [token, _at(token, TokenType.R_PAREN, ")")]
+        else:
+            found.append(token)
+    return found
+
+
+def _at(place: Token, kind: TokenType, text: str) -> Token:
+    return Token(kind, text, place.line, place.col, place.start, place.end)
+
+
+def _is_cast_literal(tokens: list[Token], i: int) -> bool:
+    """Whether a literal of two words begins there and is cast by `::`, which binds tighter than Spark lets it."""
+    kinds = [t.token_type for t in tokens[i : i + 3]]
+    typed = tokens[i].text.upper() in _TYPED_LITERALS and kinds[1:] == [TokenType.STRING, TokenType.DCOLON]
+    negative = kinds == [TokenType.DASH, TokenType.NUMBER, TokenType.DCOLON]
+    return typed or (negative and (i == 0 or tokens[i - 1].token_type in _BEFORE_VALUES))
+
+
 def _mend_tokens(tokens: list[Token]) -> None:
     for i, token in enumerate(tokens):
         following = tokens[i + 1] if i + 1 < len(tokens) else None
@@ -120,16 +207,9 @@ def _mend_tokens(tokens: list[Token]) -> None:
             token.text.upper() in _TYPED_LITERALS
             and following.token_type == TokenType.STRING
             and after is not None
-            and after.token_type in (TokenType.DCOLON, TokenType.DOT)
+            and after.token_type == TokenType.DOT
         ):
-            raise _misread(token, f"{token.text} '…'::type is read in the wrong order", "use CAST(… AS type)")
-        if (
-            token.token_type == TokenType.DASH
-            and following.token_type == TokenType.NUMBER
-            and after is not None
-            and after.token_type == TokenType.DCOLON
-        ):
-            raise _misread(token, "-1::type is read in the wrong order", "use CAST(-1 AS type)")
+            raise _misread(token, f"{token.text} '…'.name cannot be read", "use brackets")
 
 
 def _misread(token: Token, message: str, hint: str) -> SqlError:
@@ -143,6 +223,8 @@ def _mend_tree(tree: exp.Query) -> exp.Query:
         _name_values_columns(values)
     for function in tree.find_all(exp.Anonymous):
         _keep_unit_keyword(function)
+    for taken in list(tree.find_all(exp.JSONExtract)):
+        taken.replace(_variant_get(taken))
     for quantified in list(tree.find_all(exp.Any)):
         _mend_any(quantified)
     for star in tree.find_all(exp.Star):
@@ -150,6 +232,23 @@ def _mend_tree(tree: exp.Query) -> exp.Query:
         if any(isinstance(x, (exp.Dot, exp.Column)) and "." in x.sql() for x in excluded):
             raise SqlError("EXCEPT of a nested field cannot be read", position=position(star))
     return tree
+
+
+def _variant_get(taken: exp.JSONExtract) -> exp.Expr:
+    """`v:a.b[0]` by the function that Spark makes of it."""
+    path = ""
+    for part in taken.expression.expressions:
+        match part:
+            case exp.JSONPathRoot():
+                path += "$"
+            case exp.JSONPathKey(this=str(key)):
+                path += f"['{key}']" if part.args.get("quoted") else f".{key}"
+            case exp.JSONPathSubscript(this=int(index)):
+                path += f"[{index}]"
+            case _:
+                raise SqlError("this path into a VARIANT cannot be read", position=position(taken))
+    given = [taken.this, exp.Literal.string(path), exp.Literal.string("variant")]
+    return exp.Anonymous(this="variant_get", expressions=given)
 
 
 def _mend_any(quantified: exp.Any) -> None:

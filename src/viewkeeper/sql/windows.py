@@ -94,6 +94,7 @@ def _function(call: exp.Window, value: Callable[[exp.Expr], Scalar]) -> WindowCo
         ignore, inner = isinstance(inner, exp.IgnoreNulls), inner.this
     if isinstance(inner, exp.Filter):
         where, inner = value(inner.expression.this), inner.this
+    inner = _as_percentile(inner)
     if not isinstance(inner, exp.Anonymous | exp.AnonymousAggFunc):
         raise refuse(inner, generate(inner), "this form of window function is not maintained from changes yet")
     name, args = str(inner.this).lower(), list(inner.expressions)
@@ -104,6 +105,18 @@ def _function(call: exp.Window, value: Callable[[exp.Expr], Scalar]) -> WindowCo
         raise refuse(inner, generate(inner), "this form of window function is not maintained from changes yet")
     given = () if any(isinstance(a, exp.Star) for a in args) else tuple(value(a) for a in args)
     return WindowColumn("", name.upper(), given, UNKNOWN, ignore_nulls=ignore, where=where)
+
+
+def _as_percentile(function: exp.Expr) -> exp.Expr:
+    """`percentile_cont(p) WITHIN GROUP (ORDER BY x)` as `percentile(x, p)`, which Spark makes of it."""
+    match function:
+        case exp.WithinGroup(
+            this=exp.AnonymousAggFunc(this=str(name), expressions=[part]),
+            expression=exp.Order(expressions=[exp.Ordered(this=value) as order]),
+        ) if name.upper() == "PERCENTILE_CONT" and not order.args.get("desc"):
+            return exp.AnonymousAggFunc(this="PERCENTILE", expressions=[value, part])
+        case _:
+            return function
 
 
 def _frame(over: exp.Expr) -> str:

@@ -94,18 +94,19 @@ def changes_between(log: TableLog, covered_id: str, old: int, new: int, columns:
 
 
 def _column_change(schemas: list[Metadata], columns: frozenset[str]) -> str | None:
-    """Why old and new rows cannot be compared, if a column that is read went or changed, even if it came back.
+    """Why old and new rows cannot be compared, if a column that is read went or changed, even if one came back.
 
-    Where it is not known which columns are read, any may be.
+    One that only had another name for a while is the same in all files. Where it is not known which columns are read,
+    any may be.
     """
     if not columns and not _only_grew(schemas):
         return "its columns were changed"
-    for before, after in pairwise(schemas):
-        for name in sorted(columns & set(before.columns)):
-            if name not in after.columns:
-                return f"column {name} was dropped or renamed"
-            if after.columns[name] != before.columns[name]:
-                return f"column {name} was changed"
+    first, last = (schemas[0].columns, schemas[-1].columns) if schemas else ({}, {})
+    for name in sorted(columns & set(first)):
+        lost = next((s.columns for s in schemas if first[name] not in s.columns.values()), None)
+        if lost is not None or last.get(name) != first[name]:
+            gone = name not in (last if lost is None else lost)
+            return f"column {name} was {'dropped or renamed' if gone else 'changed'}"
     return None
 
 
