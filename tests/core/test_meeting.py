@@ -116,6 +116,13 @@ def test_what_is_asked_of_the_other_table(type_: str, least: Value, greatest: Va
     assert filters(narrowed, "b") == [condition]
 
 
+def test_what_can_meet_the_change_is_asked_before_anything_else() -> None:
+    dear = Filter(scan("b"), call("LIKE", Column("b_x"), Column("b_k")))
+    joined = Join(scan("a"), dear, "inner", ON_K)
+    narrowed = only_meeting(change(joined, {"a": "any"}), {("a", "k"): Spread(((1, 5),))})
+    assert filters(narrowed, "b") == ["WHERE ((`b`.`k` >= 1) AND (`b`.`k` <= 5) AND (`b`.`x` LIKE `b`.`k`))"]
+
+
 def test_many_values_are_told_by_the_runs_they_lie_in() -> None:
     joined = Join(scan("a"), scan("b"), "inner", ON_K)
     narrowed = only_meeting(change(joined, {"a": "any"}), {("a", "k"): Spread(((1, 5), (90, 99)))})

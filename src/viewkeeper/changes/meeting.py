@@ -34,7 +34,7 @@ from viewkeeper.algebra.relations import (
     names,
     with_inputs,
 )
-from viewkeeper.algebra.scalars import Call, Cast, Column, Literal, Scalar, call, conjuncts, text_constant
+from viewkeeper.algebra.scalars import Call, Cast, Column, Literal, Scalar, call, conjunction, conjuncts, text_constant
 from viewkeeper.algebra.types import INTEGRAL, decimal_parts
 
 LISTED = 100  # more values than this are told by the runs they lie in
@@ -188,7 +188,14 @@ def _where(rel: Relation, column: str, spread: Spread) -> Relation:
         among: Scalar = call("IN", tested, *(_constant(v, type_) for v in sorted(spread.listed)))
     else:
         among = disjunction(_between(tested, run, type_) for run in spread.runs)
-    return Filter(rel, call("OR", call("IS NULL", tested), among) if spread.nulls else among)
+    return _asked_first(rel, call("OR", call("IS NULL", tested), among) if spread.nulls else among)
+
+
+def _asked_first(rel: Relation, condition: Scalar) -> Relation:
+    """σ_c σ_p E as σ_{c ∧ p} E: of the rows that cannot meet the change, nothing else is asked, be it dear."""
+    if isinstance(rel, Filter):
+        return Filter(rel.input, conjunction([condition, *conjuncts(rel.predicate)]))
+    return Filter(rel, condition)
 
 
 def _between(tested: Scalar, run: Run, type_: str) -> Scalar:
