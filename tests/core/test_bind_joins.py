@@ -44,7 +44,12 @@ READ = {
     "right using": "SELECT a, r.b, t.d, r.a AS ours FROM r RIGHT JOIN t USING (a)",
     "full using": "SELECT a, s, r.b, t.d, r.a AS ours FROM r FULL JOIN t USING (a, s)",
     "full using twice": "SELECT a, x.b, t.d, y.b AS c FROM r AS x FULL JOIN t USING (a) FULL JOIN r AS y USING (a)",
+    "full using after full": "SELECT a, t.d, x.b, y.b AS c FROM t FULL JOIN r AS x USING (a) FULL JOIN r AS y USING (a)",
+    "left using after right": "SELECT a, t.d, x.b, y.b AS c FROM t RIGHT JOIN r AS x USING (a) LEFT JOIN r AS y USING (a)",
+    "using two after full": "SELECT a, s, t.d, x.b, y.b AS c FROM t FULL JOIN r AS x USING (a, s) JOIN r AS y USING (s, a)",
     "natural left": "SELECT a, s, b, d FROM r NATURAL LEFT JOIN t",
+    "natural after natural": """SELECT a, d, b, c FROM (SELECT a, d FROM t) AS x NATURAL FULL JOIN (SELECT a, b FROM r) AS y
+        NATURAL FULL JOIN (SELECT a, b AS c FROM r) AS z""",
     "semi": "SELECT * FROM r LEFT SEMI JOIN t ON r.a = t.a AND t.d > 1",
     "anti": "SELECT * FROM r LEFT ANTI JOIN t ON r.a = t.a",
     "semi with what is called as a column": "SELECT * FROM r LEFT SEMI JOIN t AS b ON r.b = b.a",

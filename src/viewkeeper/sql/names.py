@@ -18,6 +18,7 @@ from viewkeeper.sql.expressions import Refusal, refuse
 from viewkeeper.sql.tables import is_function, to_rows
 
 _PLACEHOLDER = "__vk_source_"
+_USING = "joins by USING"
 
 
 @dataclass(frozen=True)
@@ -111,6 +112,8 @@ def _strip_qualifiers(tree: exp.Query, table: exp.Table) -> None:
 
 def qualify_names(tree: exp.Query, sources: Mapping[str, Named]) -> exp.Query:
     _using_first(tree, sources)
+    for join in tree.find_all(exp.Join):
+        join.meta[_USING] = bool(join.args.get("using")) or join.method == "NATURAL"
     beside = _hidden(tree)
     schema = MappingSchema({name: dict(source.columns) for name, source in sources.items()}, dialect=ViewSpark)
     try:
@@ -122,7 +125,21 @@ def qualify_names(tree: exp.Query, sources: Mapping[str, Named]) -> exp.Query:
     for mark in list(qualified.find_all(exp.Parameter)):
         if mark.name in beside:
             mark.replace(beside[mark.name])
+    for select in qualified.find_all(exp.Select):
+        _using_shared(select)
     return qualified
+
+
+def _using_shared(select: exp.Select) -> None:
+    """USING after another USING compares the column that those before it share, not that of the first table."""
+    shared: dict[str, list[exp.Expr]] = {}
+    for join in select.args.get("joins") or []:
+        for equal in list(join.args["on"].find_all(exp.EQ)) if join.meta.get(_USING) else ():
+            first, *others = columns = shared.setdefault(equal.expression.name, [equal.this])
+            if others:
+                equal.set("this", exp.Coalesce(this=first.copy(), expressions=[o.copy() for o in others]))
+            if not join.is_semi_or_anti_join:
+                columns.append(equal.expression)
 
 
 def _hidden(tree: exp.Query) -> dict[str, exp.Column]:
