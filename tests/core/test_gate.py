@@ -376,6 +376,40 @@ def test_a_subquery_twice_is_the_same_value() -> None:
     assert canonical(one) != canonical(other.replace("a#211 < 7", "a#211 < 8"))
 
 
+MERGED = """\
+Project [v#2]
++- Filter ((w#3 > scalar-subquery#8 [].avg(a)) AND (v#2 < scalar-subquery#9 [].max(b)))
+   :  :- Project [named_struct(avg(a), avg(a)#14, max(b), max(b)#15) AS mergedValue#16]
+   :  :  +- Aggregate [avg(a#11) AS avg(a)#14, max(b#13) AS max(b)#15]
+   :  :     +- Relation default.s[a#11,b#13] parquet
+   :  +- Project [named_struct(avg(a), avg(a)#14, max(b), max(b)#15) AS mergedValue#16]
+   :     +- Aggregate [avg(a#11) AS avg(a)#14, max(b#13) AS max(b)#15]
+   :        +- Relation default.s[a#11,b#13] parquet
+   +- Relation default.t[v#2,w#3] parquet
+"""
+
+
+def test_merged_subqueries_are_told_by_their_places() -> None:
+    def named(first: str, second: str) -> str:
+        """The same plan of a text that calls the two values otherwise."""
+        plan = MERGED.replace("avg(a)#14", f"{first}#14").replace("max(b)#15", f"{second}#15")
+        plan = plan.replace("[].avg(a)", f"[].{first}").replace("[].max(b)", f"[].{second}")
+        return plan.replace("(avg(a), ", f"({first}, ").replace(", max(b), ", f", {second}, ")
+
+    for names in (("x", "x_2"), ("_col_0", "_col_1")):
+        assert canonical(named(*names)) == canonical(MERGED)
+    swapped = MERGED.replace("(w#3 > scalar-subquery#8 [].avg(a))", "(w#3 > scalar-subquery#8 [].max(b))")
+    for other in (
+        swapped,
+        MERGED.replace("avg(a#11)", "min(a#11)"),
+        MERGED.replace("default.s", "default.u"),
+        named("x", "x"),
+        named("x, y", "z"),
+    ):
+        assert canonical(other) != canonical(MERGED)
+    assert canonical(named("x", "x")) != canonical(named("x", "x").replace("#14, x, x#15)", "#15, x, x#14)"))
+
+
 OVER = """\
 Project [v#2, (r#4 + r#4) AS x#6]
 +- Window [rank(v#2) windowspecdefinition(w#3, v#2 ASC NULLS FIRST) AS r#4, sum(v#2) windowspecdefinition(w#3) AS s#5], [w#3]

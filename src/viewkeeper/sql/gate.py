@@ -29,6 +29,7 @@ _AGGREGATE = re.compile(rf"\b(?:{'|'.join(sorted(AGGREGATES))})\(")
 _STRICT = re.compile(r" (?:=|<|<=|>|>=|\+|-|\*|/|%) ")
 _FILTER = " FILTER (WHERE "
 _SUBQUERY = re.compile(r"scalar-#(\d+) \[\]")  # by its number; its plan is shown before the operator's inputs
+_MERGED = re.compile(r"Project \[named_struct\((.*)\) AS #\d+\]")  # subqueries of the same rows, computed at once
 _STEP = 3  # how far Spark indents an input
 
 
@@ -100,8 +101,29 @@ def _parted(node: _PlanNode) -> tuple[dict[str, _PlanNode], list[_PlanNode]]:
     return dict(zip(named, node.inputs, strict=False)), node.inputs[len(named) :]
 
 
+def _merged(plan: _PlanNode) -> dict[str, str]:
+    """The values of subqueries that were merged into this plan, by name; none where the names do not tell them apart."""
+    found = _MERGED.fullmatch(plan.text)
+    items = _items(found[1]) if found else ()
+    values = dict(zip(items[::2], items[1::2], strict=False))
+    told = 2 * len(values) == len(items) and all(re.fullmatch(r"#\d+", value) for value in values.values())
+    return values if told else {}
+
+
+def _by_place(node: _PlanNode, subqueries: dict[str, _PlanNode]) -> str:
+    """The operator's text, with the values of merged subqueries by their places instead of by the names they had."""
+    text = node.text
+    for number, plan in subqueries.items():
+        places = {name: place for place, name in enumerate(_merged(plan))}
+        for name in sorted(places, key=len, reverse=True):
+            text = text.replace(f"scalar-#{number} [].{name}", f"scalar-#{number} []@{places[name]}")
+    return text
+
+
 def _digest(plan: _PlanNode) -> str:
     """A word for a plan, the same for plans that mean the same."""
+    if values := _merged(plan):
+        plan = _PlanNode(f"Project [{', '.join(values.values())}]", plan.inputs)
     shown = _Canon(_defined(plan)).visit(_left_outer(plan))
     return hashlib.sha256("\n".join([f"output {shown.outputs}", *shown.lines]).encode()).hexdigest()
 
@@ -138,6 +160,7 @@ class _Canon:
         """The order of rows counts only below a limit, or an aggregate that depends on it."""
         ordered = ordered or node.text.startswith(_ORDERED)
         subqueries, below = _parted(node)
+        node = _PlanNode(_by_place(node, subqueries), below)
         inputs = [self.visit(i, ordered) for i in below]
         meaning: dict[str, str] = {}
         for shown in reversed(inputs):
