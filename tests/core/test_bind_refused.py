@@ -19,6 +19,8 @@ REFUSED = {
     "SELECT a FROM r LIMIT 3": ("LIMIT without ORDER BY", "3"),
     "SELECT a FROM (SELECT a FROM r LIMIT 3) AS q": ("LIMIT without ORDER BY", "3"),
     "SELECT a FROM r UNION ALL SELECT a FROM t LIMIT 3": ("LIMIT without ORDER BY", "3"),
+    "SELECT s, first(a) AS x FROM (SELECT * FROM r ORDER BY b) GROUP BY s": ("first() over ORDER BY", "first"),
+    "SELECT collect_list(a) AS x FROM (SELECT * FROM r ORDER BY b)": ("collect_list() over ORDER BY", "collect_list"),
     "SELECT a FROM r OFFSET 3": ("OFFSET without ORDER BY", "3"),
     "SELECT a, lead(a) OVER (ORDER BY a) AS n FROM r": ("window without PARTITION BY", "lead"),
     "SELECT a FROM r WHERE EXISTS (SELECT d FROM t FULL JOIN u ON t.a = r.a)": ("correlated subquery", "d FROM t FULL"),

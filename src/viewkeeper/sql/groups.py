@@ -88,7 +88,10 @@ def bind_groups(
     measures: dict[str, Measure] = {}
     for call in (a for output in _above_groups(tree) for a in aggregate_calls(output)):
         if generate(call) not in measures:
-            measures[generate(call)] = below.measure(call)
+            measures[generate(call)] = measure = below.measure(call)
+            if measure.function in AMBIGUOUS and _ordered_below(tree):
+                why = "Spark takes rows in the order of the subquery, which their changes do not have"
+                raise refuse(call, f"{measure.function}() over ORDER BY", why)
     grouped: Relation = Aggregate(
         Project(relation, tuple(below.items)),
         tuple(dict.fromkeys(keys.values())),
@@ -101,6 +104,13 @@ def bind_groups(
     if having:
         grouped = Filter(grouped, to_scalar(having.this, seen, replaced))
     return grouped, seen, replaced
+
+
+def _ordered_below(tree: exp.Select) -> bool:
+    """Whether the rows come from a subquery in an order that is not only there for a LIMIT."""
+    source = tree.args["from_"].this if tree.args.get("from_") else None
+    query = source.this if isinstance(source, exp.Subquery) else None
+    return query is not None and bool(ordered_by(query)) and not query.args.get("limit")
 
 
 def _above_groups(tree: exp.Select) -> list[exp.Expr]:
