@@ -102,7 +102,7 @@ def _parted(node: _PlanNode) -> tuple[dict[str, _PlanNode], list[_PlanNode]]:
 
 
 def _merged(plan: _PlanNode) -> dict[str, str]:
-    """The values of subqueries that were merged into this plan, by name; none where the names do not tell them apart."""
+    """The values of the subqueries that this plan computes at once, by name; none where these do not tell."""
     found = _MERGED.fullmatch(plan.text)
     items = _items(found[1]) if found else ()
     values = dict(zip(items[::2], items[1::2], strict=False))
