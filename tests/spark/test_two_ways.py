@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 
 import pytest
 from checks import rows, run, strategies
-from test_shapes import ROUNDS, SETUP
+from test_shapes import JOINS, OTHERS, ROUNDS, SETUP
 
 from viewkeeper import Warehouse
 
@@ -63,3 +64,27 @@ def test_two_ways_agree(wh: Warehouse) -> None:
         assert "recompute" not in strategies(wh.refresh(*names)).values()
         for name in PAIRS:
             assert rows(wh, f"SELECT * FROM {name}_1") == rows(wh, f"SELECT * FROM {name}_2"), name
+
+
+MOMENTS = {name: {**JOINS, **OTHERS}[name] for name in ("full_", "case_not_in", "except_all", "running", "dearest")}
+
+
+@pytest.mark.skipif("VIEWKEEPER_FUZZ" not in os.environ, reason="part of `make fuzz`")
+def test_when_it_is_refreshed_does_not_matter(wh: Warehouse) -> None:
+    """After every commit, once for all of them, or made of all rows in the end: the same rows."""
+    run(wh, *SETUP)
+
+    def create(moment: str) -> list[str]:
+        for name, query in MOMENTS.items():
+            wh.sql(f"CREATE MATERIALIZED VIEW {name}_{moment} REFRESH POLICY INCREMENTAL STRICT AS {query}")
+        return [f"{name}_{moment}" for name in MOMENTS]
+
+    often, once = create("often"), create("once")
+    for statement in itertools.chain(*ROUNDS):
+        run(wh, statement)
+        assert "recompute" not in strategies(wh.refresh(*often)).values(), statement
+    assert "recompute" not in strategies(wh.refresh(*once)).values()
+    create("late")
+    for name in MOMENTS:
+        shown = [rows(wh, f"SELECT * FROM {name}_{moment}") for moment in ("often", "once", "late")]
+        assert shown[0] == shown[1] == shown[2], name
