@@ -6,6 +6,7 @@ import pytest
 from checks import FEED, assert_right, run
 
 from viewkeeper import Warehouse
+from viewkeeper.stages import STAGES
 
 pytestmark = pytest.mark.spark
 
@@ -53,6 +54,16 @@ def test_changes_that_cannot_matter_move_the_covered_versions_only(wh: Warehouse
         # of no column that cheap reads
         "UPDATE customers SET since = DATE'2024-03-01' WHERE id >= 5",
     )
+    stages = {stage: str(wh.explain("recent", stage)) for stage in STAGES}
+    for stage, words in {
+        "parsed": "COUNT(*) AS n",
+        "bound": "aggregate by customer",
+        "normalized": "one row per customer",
+        "changes": "[netted change]",
+        "plan": "incremental: its policy is INCREMENTAL STRICT",
+        "sql": "table_changes(",
+    }.items():
+        assert words in stages[stage], stages[stage]
     assert {r.strategy for r in wh.refresh()} == {"incremental"}
     assert_right(wh, *VIEWS)
 
