@@ -257,7 +257,6 @@ TYPES = {
     "by_colon": "SELECT va:a::int AS a, count(*) AS n, sum(va:b[1]::int) AS s FROM p GROUP BY va:a::int",
     "spans": "SELECT id, CAST(ts - TIMESTAMP'2024-01-01' AS STRING) AS span FROM p WHERE tn - TIMESTAMP_NTZ'2024-01-01' > INTERVAL 1 HOUR",
     "nested_keys": "SELECT a.id, b.id AS other FROM p a JOIN p b ON a.su = b.su AND a.ar <=> b.ar",
-    "span_sums": "SELECT ch, CAST(sum(tn - TIMESTAMP_NTZ'2024-01-01') AS STRING) AS s, CAST(max(ts - TIMESTAMP'2024-01-01') AS STRING) AS m FROM p GROUP BY ch",
     "collated": "SELECT id, vc, lower(vc) COLLATE UNICODE_CI = 'V1' AS same FROM p WHERE vc COLLATE UTF8_LCASE <> 'V2'",
 }  # fmt: skip
 
