@@ -25,7 +25,7 @@ from viewkeeper.changes.refresh import (
     tables_read,
 )
 from viewkeeper.changes.restored import from_one_read
-from viewkeeper.changes.stored import WHOLE, KeptGroups, KeptTop
+from viewkeeper.changes.stored import WHOLE, KeptBag
 from viewkeeper.errors import NotIncrementalError
 from viewkeeper.planner.cost import Cost
 from viewkeeper.planner.plan import Install, Maintain, Nothing, Outcome, Recompute, Refuse, Step
@@ -276,13 +276,12 @@ class Executor:
         note = replace(note, install="overwrite", rows_deleted=before)
         with translated(look.view):
             form = form_of(look.view)
-            if form is None:
-                query = content_query(look.view, look.leaves, self.registry.find)
-            else:
-                query = unparse(form.kept.content, self.leaves(look, session, form.kept.content))
-                # The last step makes few rows of many, so that one task can write them.
-                ends_small = isinstance(form.kept, KeptGroups | KeptTop) and before <= self.settings.small_rows
-                few = small or ends_small
+            leaves = self.leaves(look, session, form.kept.content) if form is not None else look.leaves
+            query = content_query(look.view, leaves, self.registry.find)
+            if not small and form is not None and before <= self.settings.small_rows:
+                few = True
+                # Groups and first rows are made by one last step of few rows; other rows come from many tasks.
+                query = f"SELECT /*+ REPARTITION(1) */ * FROM (\n{query})" if isinstance(form.kept, KeptBag) else query
             rows = Rows(look.view.backing, "overwrite", query)
             commit = self.commits.install(session, look, note, rows, small=few, may_be_empty=True)
         return Outcome("recompute", reason, commit.rows_added or 0, before, "overwrite")

@@ -264,6 +264,10 @@ class ReadOnce:
         except ViewkeeperError:
             return None
 
+    @property
+    def moments(self) -> tuple[int, int] | None:
+        return self.pinned.moments
+
     def moment(self, function: str, state: State) -> str:
         return self.pinned.moment(function, state)
 

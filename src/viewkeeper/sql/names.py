@@ -51,6 +51,12 @@ def table_mentions(tree: exp.Query) -> tuple[TableMention, ...]:
     return tuple(found)
 
 
+def names_schemas(tree: exp.Query) -> bool:
+    """Whether a column may be called by its table with the schema that this is in, as in `shop.sales.price`."""
+    tables = {mention.parts[-1].lower() for mention in table_mentions(tree) if not mention.aliased}
+    return any(part.name.lower() in tables for column in tree.find_all(exp.Column) for part in column.parts[1:-1])
+
+
 def table_uses(tree: exp.Query, catalog: Resolver) -> tuple[TableUse, ...]:
     return tuple(TableUse(catalog.resolve(mention.parts), mention) for mention in table_mentions(tree))
 
