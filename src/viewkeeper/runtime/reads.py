@@ -99,10 +99,14 @@ class ReadOnce:
     def measure(self, declared: Declared, own: int) -> RowCounts:
         """What is known of sizes once the small changes are read: from now on, joins are told which side is small."""
         changes = {table: pin.change.rows for table, pin in self.pinned.pins.items()}
-        read = {table: first.rows for table, first in self.first.items()}
-        self.counts = RowCounts({**self.rows, OWN: own}, {**changes, **read}, declared)
+        self.counts = RowCounts({**self.rows, OWN: own}, {**changes, **self.rows_first}, declared)
         self.likely = replace(self.counts, guessing=True, known={})
         return self.counts
+
+    @property
+    def rows_first(self) -> dict[str, int]:
+        """The rows of each change that was read first."""
+        return {table: first.rows for table, first in self.first.items()}
 
     @property
     def most_first(self) -> int:
