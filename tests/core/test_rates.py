@@ -104,3 +104,14 @@ def test_auto_looks_at_the_changes_where_they_may_be_less_than_they_seem() -> No
     many = replace(situation, sizes={**sizes, "sales": Sizes(2_000_000, 200_000)})
     unseen = plan_view(many, Settings())
     assert isinstance(unseen, Recompute) and not unseen.look, "many rows are too dear to look at"
+
+
+def test_many_small_appends_are_written_as_one() -> None:
+    kept = stored_form(SALES, "v").kept
+    situation = Situation(
+        "v", "INCREMENTAL", kept, 5_000, {"sales": Sizes(5_000, 1)}, {"sales": "appended"}, moved=True
+    )
+    installs = [plan_view(replace(situation, files=files), Settings()) for files in (1, 50, 51)]
+    assert [step.install for step in installs if isinstance(step, Maintain)] == ["append", "append", "rewrite"]
+    (large,) = [plan_view(replace(situation, files=51, rows=2_000_000), Settings())]
+    assert isinstance(large, Maintain) and large.install == "append", "a large view is left to OPTIMIZE"

@@ -28,6 +28,7 @@ from viewkeeper.planner.cost import (
 from viewkeeper.planner.plan import Install, Maintain, Nothing, Recompute, Refuse, Step
 from viewkeeper.settings import Settings
 
+MANY_FILES = 50  # with more, opening them takes longer than writing a view of this size again
 LOOK_UP_TO = 3  # times the cost of a recompute: changes that are predicted to be dearer are not looked at
 LOOKED_AT = 100_000  # changed rows: to read more of them costs too much for a look
 
@@ -40,6 +41,7 @@ class Situation:
     lost          why changes cannot be had this time (unreadable history, unknown coverage), if so
     moved         whether any source has a newer version at all
     seen          whether the sizes of changes are those of rows that were read
+    files         of how many files the view's table is made
     """
 
     view: str
@@ -56,6 +58,7 @@ class Situation:
     source_rows: int = field(default=0)
     rates: Rates = MEASURED_ONCE
     seen: bool = False
+    files: int = 1
 
 
 def plan_view(situation: Situation, settings: Settings) -> Step:
@@ -133,10 +136,17 @@ def choose_install(change: Maintenance, s: Situation, settings: Settings) -> tup
     if isinstance(change.merge, MergeTop):
         return "rewrite", f"at most {change.merge.room:,} rows are kept"
     if isinstance(change.merge, MergeBag) and change.insert_only:
-        return "append", "rows only came"
+        if not is_scattered(s, settings):
+            return "append", "rows only came"
+        return "rewrite", f"{s.files:,} files of {s.rows:,} rows become few"
     if s.rows <= settings.rewrite_rows:
         return "rewrite", f"{s.rows:,} rows are written faster than merged into"
     return "merge", f"{s.rows:,} rows: only the touched files are written again"
+
+
+def is_scattered(s: Situation, settings: Settings) -> bool:
+    """Whether so many small appends have left so many files that it is time to write them as one."""
+    return s.files > MANY_FILES and s.rows <= settings.rewrite_rows
 
 
 def install_cost(install: Install, view_rows: int, change_rows: int) -> Cost:

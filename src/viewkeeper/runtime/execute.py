@@ -27,7 +27,7 @@ from viewkeeper.changes.refresh import (
 from viewkeeper.changes.restored import from_one_read
 from viewkeeper.changes.stored import WHOLE, KeptBag
 from viewkeeper.errors import NotIncrementalError
-from viewkeeper.planner.build import seen_closer
+from viewkeeper.planner.build import is_scattered, seen_closer
 from viewkeeper.planner.cost import Cost
 from viewkeeper.planner.plan import Install, Maintain, Nothing, Outcome, Recompute, Refuse, Step
 from viewkeeper.runtime import install
@@ -178,7 +178,8 @@ class Executor:
         came = f.coalesce(f.sum(f.when(weight > 0, weight)), f.lit(0)).alias("came")
         went = f.coalesce(f.sum(f.when(weight < 0, -weight)), f.lit(0)).alias("went")
         seen = self.compute(job, job.change, install.CHANGE_VIEW, came, went)
-        way = job.step.install if seen["went"] else "append"
+        appends = not seen["went"] and not is_scattered(job.look.situation, self.settings)
+        way = "append" if appends else job.step.install
         written = seen["came"] + seen["went"] + (job.look.situation.rows if way != "append" else 0)
         if not job.small and written <= self.settings.small_rows:
             settle(job.session, self.spark, few_rows_step(self.spark, written))
