@@ -67,6 +67,8 @@ def test_parentheses_show_the_tree(expression: str, expected: str) -> None:
         ("SELECT a,\n  b c d FROM t", "Unexpected token", Position(2, 7)),
         ("SELECT 'abc", "cannot be read", None),
         ("", "not a single query", None),
+        ("FROM t |> UNION ALL SELECT * FROM t", "cannot be read", None),
+        ("SELECT * FROM t |> ORDER BY x |> LIMIT 1", "cannot be read", None),
     ],
 )
 def test_refuses_what_it_would_misread(sql: str, message: str, position: Position | None) -> None:

@@ -98,6 +98,8 @@ def bind(tree: exp.Query, catalog: Catalog, output: tuple[str, ...]) -> Bound | 
             why = "sessions are followed only where they are grouped by, and with a constant gap"
             raise refuse(sessions[0], "session_window()", why)
         return Bound(as_read, lowered, places)
+    except RecursionError:
+        return Reason("this query", "it is nested too deeply to be followed")
     except Refusal as refusal:
         return refusal.reason
     except CannotJoin as refusal:
