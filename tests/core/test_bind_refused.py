@@ -16,6 +16,8 @@ REFUSED = {
     "SELECT (SELECT hll_sketch_agg(t.s) FROM t WHERE t.a = r.a) AS x FROM r": ("correlated subquery", None),
     "SELECT inline(x) FROM (SELECT array(struct(a, b)) AS x FROM r)": ("inline()", "(x)"),
     "SELECT x.* FROM (SELECT named_struct('p', a) AS x FROM r)": ("*", "*"),
+    "SELECT a FROM r WHERE (a, b) NOT IN (SELECT (a, d) FROM t)": ("correlated subquery", None),
+    "SELECT * FROM (SELECT a, b AS a FROM r) ORDER BY 1": ("this query", None),
     "SELECT a FROM r LIMIT 3": ("LIMIT without ORDER BY", "3"),
     "SELECT a FROM (SELECT a FROM r LIMIT 3) AS q": ("LIMIT without ORDER BY", "3"),
     "SELECT a FROM r UNION ALL SELECT a FROM t LIMIT 3": ("LIMIT without ORDER BY", "3"),
