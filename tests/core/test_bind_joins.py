@@ -108,3 +108,16 @@ def test_natural_with_nothing_to_share(kind: str) -> None:
     """Every row with every row, as Spark has it; DuckDB refuses that."""
     natural = bound(f"SELECT d, f FROM t NATURAL {kind}JOIN u", ("d", "f"))
     assert evaluate(natural, TABLES) == evaluate(bound("SELECT d, f FROM t CROSS JOIN u", ("d", "f")), TABLES)
+
+
+@pytest.mark.parametrize(
+    ("joined", "meant"),
+    [
+        ("JOIN LATERAL explode(array(a, b)) AS q(x)", "LATERAL VIEW explode(array(a, b)) q AS x"),
+        ("JOIN LATERAL explode(array(a, b)) AS q(x) ON x > b", "LATERAL VIEW explode(array(a, b)) q AS x WHERE x > b"),
+        ("LEFT JOIN LATERAL explode(array(a, b)) AS q(x)", "LATERAL VIEW OUTER explode(array(a, b)) q AS x"),
+    ],
+)
+def test_joins_with_generators(joined: str, meant: str) -> None:
+    by_join, by_view = (bound(f"SELECT b, x FROM r {tail}", ("b", "x")) for tail in (joined, meant))
+    assert by_join == by_view

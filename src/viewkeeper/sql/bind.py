@@ -34,7 +34,7 @@ from viewkeeper.algebra.relations import (
     names,
     pass_through,
 )
-from viewkeeper.algebra.scalars import TRUE, Clock, Column, Scalar, substitute
+from viewkeeper.algebra.scalars import Clock, Column, Scalar, substitute
 from viewkeeper.algebra.sessions import has_sessions, without_sessions
 from viewkeeper.algebra.sets import as_groups
 from viewkeeper.algebra.subqueries import as_joins
@@ -287,15 +287,17 @@ class _Binder:
             relation, scope = self.generated(lateral, relation, scope)
         return relation, scope
 
-    def generated(self, lateral: exp.Lateral, relation: Relation, scope: Scope) -> tuple[Relation, Scope]:
-        """LATERAL VIEW, or LATERAL before a generator."""
+    def generated(
+        self, lateral: exp.Lateral, relation: Relation, scope: Scope, *, outer: bool = False
+    ) -> tuple[Relation, Scope]:
+        """LATERAL VIEW, or LATERAL before a generator; `outer` keeps rows that nothing is made of."""
         labels = _column_aliases(lateral)
         in_time = is_time_window(lateral.this)
         if not (is_generator(lateral.this) or in_time) or not labels:
             raise refuse(lateral, "LATERAL", NOT_YET if labels else "name the columns it makes by AS")
         fields = tuple(Field(self.fresh(label), UNKNOWN) for label in labels)
         generator = to_time_window(lateral.this, scope) if in_time else to_generator(lateral.this, scope)
-        made = Generate(relation, generator, fields, bool(lateral.args.get("outer")))
+        made = Generate(relation, generator, fields, outer or bool(lateral.args.get("outer")))
         alias = lateral.alias.lower()
         seen = {(alias, label.lower()): f.name for label, f in zip(labels, fields, strict=True)}
         return made, replace(scope, columns={**scope.columns, **seen})
@@ -315,16 +317,17 @@ class _Binder:
         if join.args.get("using"):
             raise refuse(join, "JOIN USING", "its columns could not be resolved")
         lateral = isinstance(join.this, exp.Lateral)
-        if lateral and is_generator(join.this.this) and kind == "inner" and not join.args.get("on"):
-            return self.generated(join.this, left, scope)
+        on = join.args.get("on") or exp.true()
+        if lateral and is_generator(join.this.this) and (kind == "inner" or (kind == "left" and on == exp.true())):
+            made, seen = self.generated(join.this, left, scope, outer=kind == "left")
+            return made if on == exp.true() else Filter(made, to_scalar(on, seen)), seen
         right, theirs = self.table(join.this, withs, replace(scope, columns={}, joined_by={}), scope)
         both = replace(
             scope,
             columns={**scope.columns, **theirs.columns},
             joined_by={**scope.joined_by, **dict.fromkeys((t for t, _ in theirs.columns), kind), **theirs.joined_by},
         )
-        on = join.args.get("on")
-        condition = to_scalar(on, both) if on is not None else TRUE
+        condition = to_scalar(on, both)
         match kind:
             case "inner" | "left" if lateral:
                 return Join(left, right, kind, condition, lateral=True), both
