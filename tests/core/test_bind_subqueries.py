@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from decimal import Decimal
 
 import pytest
 from duck import Connection
@@ -87,7 +88,7 @@ READ = {
     "exists in the condition of a full join": """SELECT r.b, t.d FROM r FULL JOIN t ON r.a = t.a
         AND EXISTS (SELECT 1 FROM u WHERE u.`Order` = t.a AND f) AND r.b > (SELECT min(a) FROM t)""",
     "exists in a condition of both sides": """SELECT r.b, t.d FROM r LEFT JOIN t ON r.a = t.a
-        OR EXISTS (SELECT 1 FROM u WHERE u.`Order` = r.b AND f) OR t.a NOT IN (SELECT b FROM r WHERE b IS NOT NULL)""",
+        OR EXISTS (SELECT 1 FROM u WHERE u.`Order` = r.b AND f) OR t.a IN (SELECT b FROM r)""",
     "exists, limited": "SELECT a, b FROM r WHERE EXISTS (SELECT d FROM t WHERE t.a = r.a LIMIT 1)",
     "exists of groups, limited": "SELECT a FROM r WHERE NOT EXISTS (SELECT max(d) FROM t WHERE t.a = r.a GROUP BY s LIMIT 2)",
     "exists as a value, limited": "SELECT a, EXISTS (SELECT 1 FROM t WHERE t.a > r.a ORDER BY d + 1 LIMIT 1) AS x FROM r",
@@ -122,3 +123,21 @@ def test_in_as_a_value_is_never_null() -> None:
     )
     rows = evaluate(relation, TABLES)
     assert rows == Counter({(1, True, False): 3, (2, True, False): 1, (None, False, False): 1, (3, False, False): 1})
+
+
+@pytest.mark.parametrize(
+    ("joined", "kept"),
+    [
+        # Spark asks what reads one side alone before it joins, if the join lets it, and takes NOT IN strictly there.
+        ("LEFT JOIN t ON r.b = 3 AND t.a NOT IN (SELECT `Order` FROM u WHERE `Order` > 0)", False),
+        ("JOIN t ON r.b = 3 AND t.a NOT IN (SELECT `Order` FROM u WHERE `Order` > 0)", False),
+        ("LEFT JOIN t ON d = 7 AND r.a NOT IN (SELECT `Order` FROM u WHERE `Order` > 0)", True),
+        ("LEFT JOIN t ON r.b = 9 OR t.a NOT IN (SELECT `Order` FROM u WHERE `Order` > 0)", True),
+        ("JOIN t ON r.b = d OR t.a NOT IN (SELECT `Order` FROM u WHERE `Order` > 0)", True),
+        ("FULL JOIN t ON r.b = 3 AND t.a NOT IN (SELECT `Order` FROM u WHERE `Order` > 0)", True),
+    ],
+)
+def test_not_in_of_an_unknown_value_in_the_condition_of_a_join(joined: str, kept: bool) -> None:
+    """As Spark answers it: the rows with NULL meet each other or not."""
+    rows = evaluate(bound(f"SELECT r.a, r.b, t.a AS c, d FROM r {joined}", ("a", "b", "c", "d")), TABLES)
+    assert ((None, 3, None, Decimal("7.00")) in rows) == kept

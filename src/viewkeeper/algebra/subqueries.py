@@ -88,7 +88,8 @@ class _Joins:
                     values.append(Item(item.name, value, item.type))
                 return Project(input, tuple(values))
             case Join(left, right, "inner", condition) if subqueries(condition):
-                return self.filter(Join(left, right, "inner", TRUE), _denied_inside(condition))
+                sides = (frozenset(names(left)), frozenset(names(right)))
+                return self.filter(Join(left, right, "inner", TRUE), _denied_inside(condition), sides)
             case Join(condition=condition) if subqueries(condition):
                 return self.sides(below)
             case _:
@@ -97,22 +98,27 @@ class _Joins:
     def sides(self, rel: Join) -> Relation:
         """A join on subqueries that read one side each: their values are attached to that side."""
         left, right = rel.left, rel.right
+        ours, theirs = frozenset(names(left)), frozenset(names(right))
+        asked_before = {"full": (), "semi": (ours, theirs)}.get(rel.kind, (theirs,))
+        terms = []
+        for term in conjuncts(_denied_inside(rel.condition)):
+            strict = any(columns(term) <= side for side in asked_before)
 
-        def attach(part: Scalar) -> Scalar | None:
-            nonlocal left, right
-            match part:
-                case Subquery() | Call("NOT", (Subquery("in"),)) if columns(part) <= set(names(rel.right)):
-                    right, value = self.attach_all(right, part)
-                case Subquery() | Call("NOT", (Subquery("in"),)) if columns(part) <= set(names(rel.left)):
-                    left, value = self.attach_all(left, part)
-                case Subquery(relation=query):
-                    raise CannotJoin("it reads both sides of an outer join, in its condition", query)
-                case _:
-                    return None
-            return value
+            def attach(part: Scalar, strict: bool = strict) -> Scalar | None:
+                nonlocal left, right
+                match part:
+                    case Subquery() | Call("NOT", (Subquery("in"),)) if columns(part) <= theirs:
+                        right, value = self.attach_all(right, part, strict)
+                    case Subquery() | Call("NOT", (Subquery("in"),)) if columns(part) <= ours:
+                        left, value = self.attach_all(left, part, strict)
+                    case Subquery(relation=query):
+                        raise CannotJoin("it reads both sides of an outer join, in its condition", query)
+                    case _:
+                        return None
+                return value
 
-        condition = rebuild(_denied_inside(rel.condition), attach)
-        return Project(Join(left, right, rel.kind, condition), pass_through(rel.schema))
+            terms.append(rebuild(term, attach))
+        return Project(Join(left, right, rel.kind, conjunction(terms)), pass_through(rel.schema))
 
     def lateral(self, rel: Join) -> Relation:
         """E ⋈ S or E ⟕ S for a subquery that may read the row on its left."""
@@ -140,7 +146,8 @@ class _Joins:
         made = tuple(Item(f.name, values[f.name], f.type) for f in rel.right.schema)
         return Project(joined, (*pass_through(rel.left.schema), *made))
 
-    def filter(self, input: Relation, predicate: Scalar) -> Relation:
+    def filter(self, input: Relation, predicate: Scalar, sides: tuple[frozenset[str], ...] = ()) -> Relation:
+        """σ; of a join on its condition if `sides` are given, of which Spark filters each by what reads it alone."""
         rel, plain = input, []
         for term in conjuncts(predicate):
             match term:
@@ -149,7 +156,8 @@ class _Joins:
                 case Call("NOT", (Subquery("exists" | "in") as subquery,)):
                     rel = self.matched(rel, subquery, "anti")
                 case _:
-                    rel, value = self.attach_all(rel, term)
+                    strict = not sides or any(columns(term) <= side for side in sides)
+                    rel, value = self.attach_all(rel, term, strict)
                     plain.append(value)
         kept = Filter(rel, conjunction(plain)) if plain else rel
         return kept if names(kept) == names(input) else Project(kept, pass_through(input.schema))
@@ -161,8 +169,11 @@ class _Joins:
 
     # As a value
 
-    def attach_all(self, rel: Relation, scalar: Scalar) -> tuple[Relation, Scalar]:
-        """The relation with what the subqueries of an expression need joined on, and the expression over it."""
+    def attach_all(self, rel: Relation, scalar: Scalar, strict: bool = True) -> tuple[Relation, Scalar]:
+        """The relation with what the subqueries of an expression need joined on, and the expression over it.
+
+        To a `strict` NOT IN an unknown comparison is a match. In the condition of a join it is none to Spark.
+        """
         values: dict[Scalar, Scalar] = {}
 
         def attach(part: Scalar) -> Scalar | None:
@@ -173,7 +184,7 @@ class _Joins:
                 case Subquery():
                     rel, values[part] = self.mark(rel, part, "semi")
                 case Call("NOT", (Subquery("in") as subquery,)):
-                    rel, found = self.mark(rel, subquery, "anti")
+                    rel, found = self.mark(rel, subquery, "anti" if strict else "semi")
                     values[part] = call("NOT", found)
                 case _:
                     pass
