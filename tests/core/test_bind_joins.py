@@ -110,14 +110,7 @@ def test_natural_with_nothing_to_share(kind: str) -> None:
     assert evaluate(natural, TABLES) == evaluate(bound("SELECT d, f FROM t CROSS JOIN u", ("d", "f")), TABLES)
 
 
-@pytest.mark.parametrize(
-    ("joined", "meant"),
-    [
-        ("JOIN LATERAL explode(array(a, b)) AS q(x)", "LATERAL VIEW explode(array(a, b)) q AS x"),
-        ("JOIN LATERAL explode(array(a, b)) AS q(x) ON x > b", "LATERAL VIEW explode(array(a, b)) q AS x WHERE x > b"),
-        ("LEFT JOIN LATERAL explode(array(a, b)) AS q(x)", "LATERAL VIEW OUTER explode(array(a, b)) q AS x"),
-    ],
-)
-def test_joins_with_generators(joined: str, meant: str) -> None:
-    by_join, by_view = (bound(f"SELECT b, x FROM r {tail}", ("b", "x")) for tail in (joined, meant))
+def test_joins_with_generators() -> None:
+    joined, viewed = "JOIN LATERAL explode(array(a, b)) AS q(x)", "LATERAL VIEW explode(array(a, b)) q AS x"
+    by_join, by_view = (bound(f"SELECT b, x FROM r {tail}", ("b", "x")) for tail in (joined, viewed))
     assert by_join == by_view

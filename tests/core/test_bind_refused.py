@@ -18,6 +18,8 @@ REFUSED = {
     "SELECT x.* FROM (SELECT named_struct('p', a) AS x FROM r)": ("*", "*"),
     "SELECT a FROM r WHERE (a, b) NOT IN (SELECT (a, d) FROM t)": ("correlated subquery", None),
     "SELECT * FROM (SELECT a, b AS a FROM r) ORDER BY 1": ("this query", None),
+    "SELECT x FROM r LEFT JOIN LATERAL explode(array(a, b)) AS q(x)": ("LATERAL", None),
+    "SELECT x FROM r JOIN LATERAL explode(array(a, b)) AS q(x) ON x > b": ("LATERAL", None),
     "SELECT a FROM r LIMIT 3": ("LIMIT without ORDER BY", "3"),
     "SELECT a FROM (SELECT a FROM r LIMIT 3) AS q": ("LIMIT without ORDER BY", "3"),
     "SELECT a FROM r UNION ALL SELECT a FROM t LIMIT 3": ("LIMIT without ORDER BY", "3"),

@@ -287,17 +287,15 @@ class _Binder:
             relation, scope = self.generated(lateral, relation, scope)
         return relation, scope
 
-    def generated(
-        self, lateral: exp.Lateral, relation: Relation, scope: Scope, *, outer: bool = False
-    ) -> tuple[Relation, Scope]:
-        """LATERAL VIEW, or LATERAL before a generator; `outer` keeps rows that nothing is made of."""
+    def generated(self, lateral: exp.Lateral, relation: Relation, scope: Scope) -> tuple[Relation, Scope]:
+        """LATERAL VIEW, or LATERAL before a generator."""
         labels = _column_aliases(lateral)
         in_time = is_time_window(lateral.this)
         if not (is_generator(lateral.this) or in_time) or not labels:
             raise refuse(lateral, "LATERAL", NOT_YET if labels else "name the columns it makes by AS")
         fields = tuple(Field(self.fresh(label), UNKNOWN) for label in labels)
         generator = to_time_window(lateral.this, scope) if in_time else to_generator(lateral.this, scope)
-        made = Generate(relation, generator, fields, outer or bool(lateral.args.get("outer")))
+        made = Generate(relation, generator, fields, bool(lateral.args.get("outer")))
         alias = lateral.alias.lower()
         seen = {(alias, label.lower()): f.name for label, f in zip(labels, fields, strict=True)}
         return made, replace(scope, columns={**scope.columns, **seen})
@@ -318,9 +316,8 @@ class _Binder:
             raise refuse(join, "JOIN USING", "its columns could not be resolved")
         lateral = isinstance(join.this, exp.Lateral)
         on = join.args.get("on") or exp.true()
-        if lateral and is_generator(join.this.this) and (kind == "inner" or (kind == "left" and on == exp.true())):
-            made, seen = self.generated(join.this, left, scope, outer=kind == "left")
-            return made if on == exp.true() else Filter(made, to_scalar(on, seen)), seen
+        if lateral and is_generator(join.this.this) and kind == "inner" and on == exp.true():
+            return self.generated(join.this, left, scope)
         right, theirs = self.table(join.this, withs, replace(scope, columns={}, joined_by={}), scope)
         both = replace(
             scope,
