@@ -15,15 +15,17 @@ from viewkeeper.selection.choose import choose
 from viewkeeper.selection.costs import Costs, tau
 from viewkeeper.selection.graph import ViewGraph
 from viewkeeper.selection.methods import AStar, Exact, Greedy, GuessOne, InnerLevel, InvertedTree
-from viewkeeper.testing.view_graphs import random_layouts, random_or_graph
+from viewkeeper.testing.view_graphs import Shape, StudyShape, random_layouts, random_or_graph, study_graph
 
-SHAPES: tuple[tuple[str, str, float], ...] = (
-    ("balanced tree", "tree", 0.0),
+# "tree" is ours: there all views that lie above another can be taken with it, not only those of one chain.
+SHAPES: tuple[tuple[str, Shape | StudyShape, float], ...] = (
+    ("balanced tree", "chains", 0.0),
     ("density 10 %", "density", 0.10),
     ("density 15 %", "density", 0.15),
     ("density 25 %", "density", 0.25),
     ("density 40 %", "density", 0.40),
     ("2n edges", "edges", 0.0),
+    ("tree upside down", "tree", 0.0),
 )
 NODES = (10, 15, 20, 25)
 
@@ -49,7 +51,9 @@ def instances(count: int) -> Iterator[tuple[str, int, ViewGraph, float]]:
         for nodes in NODES:
             for seed in range(count):
                 rng = Random(100_000 * kind + 1000 * nodes + seed)
-                graph = random_or_graph(rng, nodes, shape, density)  # type: ignore[arg-type]
+                graph = (
+                    random_or_graph(rng, nodes, shape) if shape == "tree" else study_graph(rng, nodes, shape, density)
+                )
                 everything = Costs(graph.numbered, graph.numbered.candidates)
                 cheapest = min(Costs(graph.numbered, [i]).upkeep for i in graph.numbered.candidates)
                 yield label, nodes, graph, cheapest + rng.random() * (everything.upkeep - cheapest)
@@ -99,6 +103,7 @@ def choosing(report: Report, count: int, expand: int) -> None:
                 share(soft),
                 share(soft, 0.99),
                 f"{min(soft):.3f}",
+                share([ratio(run.gained, run.best_hard) for run in mine]),
                 share(hard),
                 f"{min(hard):.3f}",
                 f"{statistics.median(over):.2f} / {max(over):.2f}",
@@ -106,15 +111,16 @@ def choosing(report: Report, count: int, expand: int) -> None:
         )
     report.table(
         "Inverted-tree greedy against the optimum",
-        "Random OR graphs of 10 to 25 nodes, each 0.3 to 0.99 of its smallest input, |u| + |v| maintenance, one random budget each, between the cheapest view and all of them. Published: optimal in "
-        "96 % of the instances, else about 95 % of the benefit. *At the budget used*: the greedy may exceed its budget, and the "
-        "optimum is of as much; the thesis' protocol. *Hard*: neither exceeds it.",
+        "Random OR graphs of 10 to 25 views, each 0.3 to 0.99 of its smallest input, |u| + |v| maintenance, one random limit each, between the cheapest view and all of them. Published: optimal in "
+        "96 % of the instances, else about 95 % of the benefit; not said: how sizes were drawn, and the optimum of which limit. The greedy may exceed its limit. *At the budget used*: the "
+        "optimum is of as much as it used. *Of the limit*: the optimum keeps to the limit. *Hard*: neither exceeds it.",
         [
             "graphs",
             "instances",
             "optimal at the budget used",
             "within 1 %",
             "worst",
+            "reaches the optimum of the limit",
             "optimal, hard",
             "worst",
             "overshoot median / max",
@@ -127,11 +133,13 @@ def choosing(report: Report, count: int, expand: int) -> None:
             mine = [run for run in runs if (run.shape, run.nodes) == (label, nodes)]
             middle = {name: statistics.median(run.seconds[name] for run in mine) for name in mine[0].seconds}
             tree = middle["inverted tree"]
+            most = max(run.seconds["A* thesis"] / run.seconds["inverted tree"] for run in mine)
             rows.append(
                 [
                     label,
                     nodes,
                     f"{tree * 1000:.1f}",
+                    f"{most:.0f}",
                     *(f"{middle[name] / tree:.1f}" for name in ("A* thesis", "A* tight", "exact")),
                     sum(run.cut for run in mine),
                     f"{max(run.seconds['exact'] for run in mine):.2f}",
@@ -140,12 +148,13 @@ def choosing(report: Report, count: int, expand: int) -> None:
             )
     report.table(
         "Run times against inverted-tree greedy",
-        f"The same instances, hard budgets, medians. Published: A* takes 10 to 500 times as long. Ours stops after {expand} expanded nodes "
+        f"The same instances, the limits hard for A* and the exact program, medians. Published: A* takes 10 to 500 times as long, 100 to 500 times on trees and at 10 %. Ours stops after {expand} expanded nodes "
         "(*cut*), so its ratio is a lower bound there. The exact program always proves the optimum.",
         [
             "graphs",
             "nodes",
             "inverted tree, ms",
+            "A* thesis ×, max",
             "A* thesis ×",
             "A* tight ×",
             "exact ×",

@@ -148,7 +148,7 @@ def _plan(seen: Look, step: Step) -> Sections:
                 sections["Reasons"] = "\n".join(map(str, step.maintenance.reasons))
             sections["Cost"] = f"change: {_cost_text(step.cost)}\nrecompute: {_cost_text(step.recompute_cost)}"
         case Recompute():
-            change = f"change: {_cost_text(step.incremental_cost)}\n" if step.incremental_cost else ""
+            change = f"change: {_cost_text(step.instead_of.cost)}\n" if step.instead_of else ""
             sections["Install"] = "overwrite: all of it is computed"
             sections["Cost"] = f"{change}recompute: {_cost_text(step.cost)}"
         case Refuse():

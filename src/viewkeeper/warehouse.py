@@ -22,7 +22,7 @@ from viewkeeper.errors import (
     ViewkeeperError,
 )
 from viewkeeper.planner.build import plan_view, recompute_cost
-from viewkeeper.planner.plan import Nothing, Outcome, Recompute, predicted_seconds
+from viewkeeper.planner.plan import Nothing, Outcome, Recompute
 from viewkeeper.reports import (
     Audit,
     AuditReport,
@@ -305,7 +305,7 @@ class Warehouse:
             blocked = [b for b in view.tables if b in failed]
             if blocked:
                 raise ViewkeeperError(f"{view.name} was not refreshed, since {blocked[0]}, which it reads, was not")
-            seen, outcome, predicted = self._run(view, versions, progress, forced=forced)
+            seen, outcome = self._run(view, versions, progress, forced=forced)
         except ViewkeeperError as error:
             progress(view.name, "failed")
             covers = overview.by_source(view, seen.covers) if seen else {}
@@ -322,13 +322,11 @@ class Warehouse:
             time.monotonic() - started,
             overview.by_source(view, seen.covers),
             outcome.install,
-            predicted,
+            outcome.predicted,
         )
         return record, None
 
-    def _run(
-        self, view: View, versions: Versions, progress: Progress, *, forced: bool
-    ) -> tuple[Look, Outcome, float | None]:
+    def _run(self, view: View, versions: Versions, progress: Progress, *, forced: bool) -> tuple[Look, Outcome]:
         """Decide and do; a conflict with another process is looked at afresh, as often as the settings say."""
 
         def tell(event: str) -> None:
@@ -341,9 +339,9 @@ class Warehouse:
             if forced:
                 step = Recompute(view.name, "asked for", recompute_cost(seen.situation))
             if isinstance(step, Nothing) and not step.record:
-                return seen, Outcome("none", step.reason, 0, 0), None
+                return seen, Outcome("none", step.reason, 0, 0)
             try:
-                return seen, self._executor().run_or_recompute(step, seen, tell), predicted_seconds(step)
+                return seen, self._executor().run_or_recompute(step, seen, tell)
             except ConflictError:
                 if not tries_left:
                     raise

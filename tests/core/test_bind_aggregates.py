@@ -9,6 +9,8 @@ from duck import Connection
 from hypothesis import given, settings
 from reading import TABLES, as_read, bound, follows_every_change, reads_what_is_written
 
+from viewkeeper.changes.refresh import maintenance
+from viewkeeper.changes.stored import stored_form
 from viewkeeper.sql.unparse import unparse
 from viewkeeper.testing.bags import evaluate
 from viewkeeper.testing.histories import History, histories
@@ -48,6 +50,7 @@ READ = {
     "group of nothing": "SELECT a, count(*) AS n FROM r WHERE a > 99 GROUP BY a",
     "rollup": "SELECT a, s, count(*) AS n, sum(a) AS x FROM r GROUP BY ROLLUP (a, s)",
     "cube": "SELECT a, s, count(*) AS n FROM r GROUP BY CUBE (a, s)",
+    "the empty grouping set": "SELECT count(*) AS n, max(b) AS x FROM r GROUP BY GROUPING SETS (()) HAVING count(*) > 0",
     "grouping sets": "SELECT a, s, max(b) AS x FROM r GROUP BY GROUPING SETS ((a, s), a, ())",
     "part of a rollup": "SELECT a, s, b, count(*) AS n FROM r GROUP BY a, ROLLUP (s, b)",
     "rollup of an expression": "SELECT a + 1 AS x, count(*) AS n FROM r GROUP BY ROLLUP (a + 1)",
@@ -106,3 +109,18 @@ def test_time_windows_are_made_below_what_reads_them() -> None:
         "GROUP BY `q`.`s`, `q`.`window`"
     )
     assert "WINDOW(" in unparse(bound("SELECT count(*) AS n FROM (SELECT window(b, '1 day') AS w FROM r)", ("n",)))
+
+
+def test_the_empty_grouping_set_has_a_number() -> None:
+    sql = "SELECT count(*) AS n, grouping_id() AS g FROM r GROUP BY GROUPING SETS (())"
+    assert evaluate(bound(sql, ("n", "g")), TABLES) == {(6, 0): 1}
+
+
+@pytest.mark.parametrize("function", ["max_by", "min_by"])
+def test_several_by_an_order(function: str) -> None:
+    """Ties among the first so many are broken by the value."""
+    definition = bound(f"SELECT s, {function}(a, b, 2) AS x FROM r GROUP BY s", ("s", "x"))
+    change = unparse(maintenance(stored_form(definition, "v").kept, {"r": "any"}).change)
+    assert f"{function.upper()}(" in change
+    assert "NAMED_STRUCT('by', " in change
+    assert ".of" not in change

@@ -47,6 +47,8 @@ READ = {
     "full using after full": "SELECT a, t.d, x.b, y.b AS c FROM t FULL JOIN r AS x USING (a) FULL JOIN r AS y USING (a)",
     "left using after right": "SELECT a, t.d, x.b, y.b AS c FROM t RIGHT JOIN r AS x USING (a) LEFT JOIN r AS y USING (a)",
     "using two after full": "SELECT a, s, t.d, x.b, y.b AS c FROM t FULL JOIN r AS x USING (a, s) JOIN r AS y USING (s, a)",
+    "using, having": "SELECT a, count(*) AS n FROM r JOIN t USING (a, s) GROUP BY a HAVING max(s) > 'a' AND a > 0",
+    "natural full, having": "SELECT s, sum(d) AS x FROM r NATURAL FULL JOIN t GROUP BY s HAVING s IS NOT NULL AND count(a) > 0",
     "natural left": "SELECT a, s, b, d FROM r NATURAL LEFT JOIN t",
     "natural after natural": """SELECT a, d, b, c FROM (SELECT a, d FROM t) AS x NATURAL FULL JOIN (SELECT a, b FROM r) AS y
         NATURAL FULL JOIN (SELECT a, b AS c FROM r) AS z""",
@@ -104,3 +106,16 @@ def test_a_subquery_in_the_condition_of_lateral() -> None:
     known = "EXISTS (SELECT 1 FROM u WHERE u.`Order` = q.a AND f)"
     on, where = (bound(f"{lateral} {word} {known}", ("b", "d")) for word in ("ON", "WHERE"))
     assert evaluate(on, TABLES) == evaluate(where, TABLES) != Counter()
+
+
+@pytest.mark.parametrize("kind", ["", "LEFT ", "RIGHT ", "FULL "])
+def test_natural_with_nothing_to_share(kind: str) -> None:
+    """Every row with every row, as Spark has it; DuckDB refuses that."""
+    natural = bound(f"SELECT d, f FROM t NATURAL {kind}JOIN u", ("d", "f"))
+    assert evaluate(natural, TABLES) == evaluate(bound("SELECT d, f FROM t CROSS JOIN u", ("d", "f")), TABLES)
+
+
+def test_joins_with_generators() -> None:
+    joined, viewed = "JOIN LATERAL explode(array(a, b)) AS q(x)", "LATERAL VIEW explode(array(a, b)) q AS x"
+    by_join, by_view = (bound(f"SELECT b, x FROM r {tail}", ("b", "x")) for tail in (joined, viewed))
+    assert by_join == by_view

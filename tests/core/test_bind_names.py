@@ -12,7 +12,7 @@ from viewkeeper.algebra.relations import names
 from viewkeeper.changes.stored import KeptGroups, stored_form
 from viewkeeper.errors import SqlError
 from viewkeeper.sql.bind import Bound, bind
-from viewkeeper.sql.names import table_mentions, table_uses
+from viewkeeper.sql.names import names_schemas, table_mentions, table_uses
 from viewkeeper.sql.parse import parse_query
 from viewkeeper.testing.bags import TableStates, evaluate
 from viewkeeper.testing.histories import History, histories
@@ -155,3 +155,8 @@ def test_mentions_of_tables() -> None:
 def test_unknown_table() -> None:
     with pytest.raises(SqlError, match="no table nowhere"):
         bind(parse_query("SELECT a FROM nowhere"), FakeCatalog(), ("a",))
+
+
+def test_whether_columns_are_called_by_schemas() -> None:
+    assert names_schemas(parse_query("SELECT shop.r.a FROM shop.r"))
+    assert not names_schemas(parse_query("SELECT r.s.x, a FROM shop.r"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from decimal import Decimal
 
 import pytest
 from duck import Connection
@@ -86,6 +87,20 @@ READ = {
     "the other side's": "SELECT r.b, t.d FROM r LEFT JOIN t ON r.a = t.a AND r.a IN (SELECT `Order` FROM u WHERE f)",
     "exists in the condition of a full join": """SELECT r.b, t.d FROM r FULL JOIN t ON r.a = t.a
         AND EXISTS (SELECT 1 FROM u WHERE u.`Order` = t.a AND f) AND r.b > (SELECT min(a) FROM t)""",
+    "exists in a condition of both sides": """SELECT r.b, t.d FROM r LEFT JOIN t ON r.a = t.a
+        OR EXISTS (SELECT 1 FROM u WHERE u.`Order` = r.b AND f) OR t.a IN (SELECT b FROM r)""",
+    "exists, limited": "SELECT a, b FROM r WHERE EXISTS (SELECT d FROM t WHERE t.a = r.a LIMIT 1)",
+    "exists of groups, limited": "SELECT a FROM r WHERE NOT EXISTS (SELECT max(d) FROM t WHERE t.a = r.a GROUP BY s LIMIT 2)",
+    "exists as a value, limited": "SELECT a, EXISTS (SELECT 1 FROM t WHERE t.a > r.a ORDER BY d + 1 LIMIT 1) AS x FROM r",
+    "having exists for an aggregate": """SELECT s, count(*) AS n FROM r GROUP BY s
+        HAVING EXISTS (SELECT 1 FROM t WHERE t.a < max(r.b)) AND NOT EXISTS (SELECT 1 FROM u WHERE `Order` > count(r.a))""",
+    "having exists for an aggregate, inside": """SELECT a FROM u JOIN t ON a = `Order` WHERE EXISTS (SELECT r.s FROM r WHERE r.a = t.a
+        GROUP BY r.s HAVING EXISTS (SELECT 1 FROM t AS x WHERE x.a < min(r.b)))""",
+    "having, of the query around": "SELECT a, b FROM r WHERE a IN (SELECT min(t.a) FROM t GROUP BY t.s HAVING min(t.a) < b)",
+    "groups by the query around": "SELECT a FROM r WHERE (SELECT count(*) FROM t WHERE t.a > r.a GROUP BY r.b) = 1",
+    "a common table of the row around": """SELECT a, (WITH c AS (SELECT d FROM t WHERE t.a = r.a), e AS (SELECT d FROM c WHERE d > 1)
+        SELECT sum(d) FROM e) AS x FROM r""",
+    "no table": "SELECT a, (SELECT c + d FROM (SELECT r.a AS c, r.b AS d)) AS x FROM r",
 }
 texts = pytest.mark.parametrize("sql", READ.values(), ids=READ.keys())
 
@@ -108,3 +123,21 @@ def test_in_as_a_value_is_never_null() -> None:
     )
     rows = evaluate(relation, TABLES)
     assert rows == Counter({(1, True, False): 3, (2, True, False): 1, (None, False, False): 1, (3, False, False): 1})
+
+
+@pytest.mark.parametrize(
+    ("joined", "kept"),
+    [
+        # Spark asks what reads one side alone before it joins, if the join lets it, and takes NOT IN strictly there.
+        ("LEFT JOIN t ON r.b = 3 AND t.a NOT IN (SELECT `Order` FROM u WHERE `Order` > 0)", False),
+        ("JOIN t ON r.b = 3 AND t.a NOT IN (SELECT `Order` FROM u WHERE `Order` > 0)", False),
+        ("LEFT JOIN t ON d = 7 AND r.a NOT IN (SELECT `Order` FROM u WHERE `Order` > 0)", True),
+        ("LEFT JOIN t ON r.b = 9 OR t.a NOT IN (SELECT `Order` FROM u WHERE `Order` > 0)", True),
+        ("JOIN t ON r.b = d OR t.a NOT IN (SELECT `Order` FROM u WHERE `Order` > 0)", True),
+        ("FULL JOIN t ON r.b = 3 AND t.a NOT IN (SELECT `Order` FROM u WHERE `Order` > 0)", True),
+    ],
+)
+def test_not_in_of_an_unknown_value_in_the_condition_of_a_join(joined: str, kept: bool) -> None:
+    """As Spark answers it: the rows with NULL meet each other or not."""
+    rows = evaluate(bound(f"SELECT r.a, r.b, t.a AS c, d FROM r {joined}", ("a", "b", "c", "d")), TABLES)
+    assert ((None, 3, None, Decimal("7.00")) in rows) == kept

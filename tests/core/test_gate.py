@@ -151,6 +151,8 @@ def test_projections_that_only_pick_do_not_matter() -> None:
 
 def test_cross_is_inner_and_sorts_do_not_matter() -> None:
     assert canonical(JOINED.replace("Join Inner", "Join Cross")) == canonical(JOINED)
+    bare, always = (JOINED.replace("Join Inner, (k#1L = k#5L)", f"Join LeftOuter{on}") for on in ("", ", true"))
+    assert canonical(bare) == canonical(always)
     lines = ["Sort [s#20L ASC NULLS FIRST], true"]
     lines += [("   " + line if i else "+- " + line) for i, line in enumerate(GROUPED.splitlines())]
     assert canonical("\n".join(lines)) == canonical(GROUPED)

@@ -63,6 +63,11 @@ COUNTS = RowCounts(
     {"customer": 150_000, "orders": 1_500_000, "lines": 6_000_000, "nations": 25}, {"lines": 3_000}, KEYS
 )
 
+TOUCHED = Filter(
+    Join(LINES, Changes("customer", CUSTOMER.columns), "semi", same("l_order", "c_key")),
+    call(">", Column("l_price"), ONE),
+)
+
 
 def test_the_change_comes_first_and_what_it_meets_next() -> None:
     old = Join(CUSTOMER, ORDERS, "inner", same("c_key", "o_customer"))
@@ -101,6 +106,8 @@ def test_two_tables_or_large_ones_stay_as_they_are() -> None:
         (Join(table("large", "x"), NATIONS, "inner", same("x", "n_key")), 25_000),  # a value may be there often
         (Join(NEW_LINES, NATIONS, "inner", TRUE), 75_000),
         (Aggregate(LINES, (), ()), 1),
+        (Aggregate(TOUCHED, ("l_order",), ()), 150),  # of no order more than those asked for
+        (Aggregate(TOUCHED, ("l_order", "l_price"), ()), 6_000),
         (Union((NATIONS, NATIONS)), 50),
         (Values(NATIONS.schema, ()), 0),
         (table("elsewhere", "x"), float("inf")),

@@ -22,6 +22,10 @@ pytestmark = pytest.mark.core
         ("SELECT to_char(1, '9') AS x FROM t", "SELECT TO_CHAR(1, '9') AS x FROM t"),
         ("SELECT unix_date(a) AS x FROM t", "SELECT UNIX_DATE(a) AS x FROM t"),
         ("SELECT max_by(a, b, 2) AS x FROM t", "SELECT MAX_BY(a, b, 2) AS x FROM t"),
+        ("SELECT substr(a, 1, b + 1) AS x FROM t", "SELECT SUBSTR(a, 1, b + 1) AS x FROM t"),
+        ("SELECT substr(a FROM 2 FOR 3) AS x FROM t", "SELECT SUBSTRING(a, 2, 3) AS x FROM t"),
+        ("SELECT position('x', a) AS x FROM t", "SELECT POSITION('x', a) AS x FROM t"),
+        ("SELECT position('x' IN a) AS x FROM t", "SELECT LOCATE('x', a) AS x FROM t"),
         ("SELECT listagg(a) AS x FROM t", "SELECT LISTAGG(a) AS x FROM t"),
         ("SELECT parse_json(a) AS x FROM t", "SELECT PARSE_JSON(a) AS x FROM t"),
         ("SELECT datediff(DAY, a, b) AS x FROM t", "SELECT DATEDIFF(DAY, a, b) AS x FROM t"),
@@ -67,6 +71,8 @@ def test_parentheses_show_the_tree(expression: str, expected: str) -> None:
         ("SELECT a,\n  b c d FROM t", "Unexpected token", Position(2, 7)),
         ("SELECT 'abc", "cannot be read", None),
         ("", "not a single query", None),
+        ("FROM t |> UNION ALL SELECT * FROM t", "cannot be read", None),
+        ("SELECT * FROM t |> ORDER BY x |> LIMIT 1", "cannot be read", None),
     ],
 )
 def test_refuses_what_it_would_misread(sql: str, message: str, position: Position | None) -> None:

@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from viewkeeper.algebra.relations import Aggregate, Measure, Scan, ScanColumn
+from viewkeeper.algebra.relations import Aggregate, Join, Measure, Scan, ScanColumn
+from viewkeeper.algebra.scalars import Column, call
+from viewkeeper.changes.refresh import maintenance
 from viewkeeper.changes.stored import stored_form
-from viewkeeper.planner.build import Situation, plan_view
+from viewkeeper.planner.build import Situation, plan_view, seen_closer
 from viewkeeper.planner.cost import MEASURED_ONCE, Cost, Rates, Sizes
 from viewkeeper.planner.plan import Maintain, Recompute
 from viewkeeper.planner.rates import Sample, fitted
@@ -70,10 +72,13 @@ def test_one_refresh_does_not_decide() -> None:
     assert off(fitted(once), refreshes(SLOW_DISK, 50)) > 0.1
 
 
+SALES = Scan("sales", (ScanColumn("k", "k", "int"), ScanColumn("x", "x", "bigint")))
+SHOPS = Scan("shops", (ScanColumn("id", "id", "int"), ScanColumn("town", "town", "string")))
+
+
 def test_auto_chooses_by_what_refreshes_took() -> None:
     """Where writing is dear and reading cheap, a small change is worth it earlier."""
-    sales = Scan("sales", (ScanColumn("k", "k", "int"), ScanColumn("x", "x", "bigint")))
-    kept = stored_form(Aggregate(sales, ("k",), (Measure("s", "sum", ("x",), "bigint"),)), "v").kept
+    kept = stored_form(Aggregate(SALES, ("k",), (Measure("s", "sum", ("x",), "bigint"),)), "v").kept
     sizes = {"sales": Sizes(20_000, 10)}
     chosen = [
         plan_view(Situation("v", "AUTO", kept, 500, sizes, {"sales": "any"}, moved=True, rates=rates), Settings())
@@ -81,3 +86,32 @@ def test_auto_chooses_by_what_refreshes_took() -> None:
     ]
     assert [type(step) for step in chosen] == [Recompute, Maintain]
     assert all(step.cost.seconds < 1 for step in chosen if isinstance(step, Maintain | Recompute))
+
+
+def test_auto_looks_at_the_changes_where_they_may_be_less_than_they_seem() -> None:
+    """All shops were updated, but not their towns: once that is seen, only the changes of sales are left."""
+    joined = Join(SALES, SHOPS, "inner", call("=", Column("k"), Column("id")))
+    kept = stored_form(Aggregate(joined, ("town",), (Measure("s", "sum", ("x",), "bigint"),)), "v").kept
+    sizes = {"sales": Sizes(2_000_000, 100), "shops": Sizes(20_000, 40_000)}
+    situation = Situation("v", "AUTO", kept, 500, sizes, {"sales": "any", "shops": "any"}, moved=True)
+    step = plan_view(situation, Settings())
+    assert isinstance(step, Recompute) and step.look and step.instead_of is not None and "unless" in step.reason
+    found = maintenance(kept, {"sales": "any"})
+    closer = seen_closer(found, situation, {"sales": 100, "shops": 0}, step.cost, Settings())
+    assert isinstance(closer, Maintain) and closer.cost.seconds < step.instead_of.cost.seconds
+    again = seen_closer(step.instead_of.maintenance, situation, {}, step.cost, Settings())
+    assert isinstance(again, Recompute) and not again.look, "it is looked at once"
+    many = replace(situation, sizes={**sizes, "sales": Sizes(2_000_000, 200_000)})
+    unseen = plan_view(many, Settings())
+    assert isinstance(unseen, Recompute) and not unseen.look, "many rows are too dear to look at"
+
+
+def test_many_small_appends_are_written_as_one() -> None:
+    kept = stored_form(SALES, "v").kept
+    situation = Situation(
+        "v", "INCREMENTAL", kept, 5_000, {"sales": Sizes(5_000, 1)}, {"sales": "appended"}, moved=True
+    )
+    installs = [plan_view(replace(situation, files=files), Settings()) for files in (1, 50, 51)]
+    assert [step.install for step in installs if isinstance(step, Maintain)] == ["append", "append", "rewrite"]
+    (large,) = [plan_view(replace(situation, files=51, rows=2_000_000), Settings())]
+    assert isinstance(large, Maintain) and large.install == "append", "a large view is left to OPTIMIZE"

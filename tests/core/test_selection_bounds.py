@@ -39,6 +39,7 @@ from viewkeeper.testing.view_graphs import (
     random_cube,
     random_layouts,
     random_or_graph,
+    study_graph,
 )
 
 pytestmark = pytest.mark.core
@@ -296,6 +297,14 @@ def test_the_first_stage_of_inverted_tree_greedy_takes_the_best_of_all_sets(seed
     first = next(iter(choose(graph, Budget(maintenance=limit, overshoot=True), InvertedTree()).trace), None)
     found = first.benefit / upkeep(graph, first.added) if first else 0.0
     assert found == pytest.approx(best, rel=1e-6)
+
+
+@pytest.mark.parametrize(("height", "count"), [(1, 1), (2, 5), (3, 21), (4, 85)])
+def test_there_are_few_inverted_trees_where_few_views_are_above_another(height: int, count: int) -> None:
+    """T(h) = 2r·T(h-1) + 1 = ((2r)^h - 1)/(2r - 1), which is O(n²); the thesis prints r - 1 below the line."""
+    numbered = study_graph(Random(1), 2**height - 1, "chains").numbered
+    above = [sum(i in numbered.descendants[x] for x in numbered.candidates) for i in numbered.candidates]
+    assert sum(2**many for many in above) == count
 
 
 @pytest.mark.parametrize("n", [2, 4, 7])

@@ -12,7 +12,10 @@ from graph_examples import any_or_graph, every_choice, random_budget, random_gra
 
 from viewkeeper.selection.choice import Budget
 from viewkeeper.selection.choose import choose
-from viewkeeper.selection.costs import tau
+from viewkeeper.selection.costs import Costs, tau
+from viewkeeper.selection.flows import Flows
+from viewkeeper.selection.graph import Arc, View, ViewGraph
+from viewkeeper.selection.ledger import Ledger
 from viewkeeper.selection.methods import (
     AOGreedy,
     AStar,
@@ -62,6 +65,21 @@ def test_400_views_under_a_maintenance_budget(shape: Shape, seed: int) -> None:
     graph = random_or_graph(Random(seed), 400, shape)
     _, maintenance = share_of_all(graph, 0.1)
     assert choose(graph, Budget(maintenance=maintenance), Exact(gap=0.01)).gap <= 0.01
+
+
+def test_what_costs_more_than_base_tables_is_no_part_of_a_flow() -> None:
+    """Both d and e could be used for q, but never for less than t alone costs; c can, if it is kept, and only once."""
+    nodes = (
+        View("t", reading=10.0),
+        View("c", (Arc(("t",), 5.0),), reading=2.0),
+        View("d", (Arc(("t",), 5.0),), reading=9.0),
+        View("e", (Arc(("d",), 1.0), Arc(("c", "c"), 7.0)), reading=8.0),
+        View("q", (Arc(("t",), 1.0), Arc(("c",), 4.0), Arc(("e",), 3.0)), queries=1.0, keepable=False),
+    )
+    numbered = ViewGraph(nodes).numbered
+    flows = Flows(numbered, Ledger(Budget(), numbered.candidates), Costs(numbered))
+    c, q = numbered.number(["c"])[0], numbered.number(["q"])[0]
+    assert flows.ways(q, flows.empty.queries, flows.everything.queries) == {q: [(11.0, ()), (4.0, (c,))], c: []}
 
 
 @pytest.mark.parametrize("family", FAMILIES)

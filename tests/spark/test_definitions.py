@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 
 import pytest
-from checks import FEED, assert_right, rows, run
+from checks import FEED, assert_right, refresh_and_check, rows, run
 
 from viewkeeper import Warehouse
 from viewkeeper.errors import (
@@ -103,6 +103,33 @@ def test_names_types_and_settings_stay_as_they_were(sales: Warehouse) -> None:
     sales.spark.conf.set("spark.sql.session.timeZone", "UTC")
     assert sales.audit("odd", "hours", "everything").equal
     assert sales.spark.table("everything").columns == ["day", "price", "kind"]
+
+
+def test_columns_may_be_called_by_the_schema_of_their_table(sales: Warehouse) -> None:
+    here = sales.spark.catalog.currentDatabase()
+    run(
+        sales,
+        f"CREATE SCHEMA {here}_b",
+        f"CREATE TABLE {here}_b.sales USING DELTA {FEED} AS SELECT day, named_struct('x', price) AS s FROM sales",
+    )
+    queries = {
+        "one": f"SELECT {here}.sales.price FROM sales WHERE spark_catalog.{here}.sales.kind = 'a'",
+        "field": f"SELECT {here}_b.sales.s.x, {here}_b.sales.* FROM {here}_b.sales",
+        "two": f"SELECT {here}.sales.price, {here}_b.sales.s FROM sales JOIN {here}_b.sales ON {here}.sales.day = {here}_b.sales.day",
+    }
+    for name, query in queries.items():
+        sales.sql(f"CREATE MATERIALIZED VIEW {name} REFRESH POLICY INCREMENTAL STRICT AS {query}")
+    run(
+        sales,
+        "UPDATE sales SET price = price + 1, kind = 'a' WHERE kind = 'b'",
+        f"INSERT INTO {here}_b.sales VALUES (DATE'2024-01-02', NULL)",
+    )
+    assert refresh_and_check(sales, queries) == dict.fromkeys(queries, "incremental")
+    for name in queries:
+        assert sales.audit(name).equal
+        sales.sql(f"REFRESH MATERIALIZED VIEW {name} FULL")
+        assert_right(sales, name)
+    run(sales, f"DROP SCHEMA {here}_b CASCADE")
 
 
 def test_policies(sales: Warehouse) -> None:

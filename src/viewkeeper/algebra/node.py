@@ -7,10 +7,13 @@ graphs costs no more than comparing two strings.
 from __future__ import annotations
 
 import hashlib
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
+
+_DEPTH = 10_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,6 +23,13 @@ class Node:
     @cached_property
     def fingerprint(self) -> str:
         """A digest of the class and of all fields; equal content gives the same text in every run."""
+        waiting = list(self.children)
+        while waiting:  # children first: a chain of many terms is not gone down by recursion
+            below = [child for child in waiting[-1].children if "fingerprint" not in vars(child)]
+            if below:
+                waiting.extend(below)
+            else:
+                _ = waiting.pop().fingerprint
         content = ",".join(_digest(getattr(self, f.name)) for f in fields(self))
         return hashlib.sha256(f"{type(self).__name__}({content})".encode()).hexdigest()[:32]
 
@@ -33,6 +43,15 @@ class Node:
     def children(self) -> tuple[Node, ...]:
         """The nodes directly below, in field order."""
         return tuple(_nodes(tuple(getattr(self, f.name) for f in fields(self))))
+
+
+def room_to_walk() -> None:
+    """Let functions go down as deep as definitions are: a thousand conditions with OR are a tree of that depth.
+
+    Whoever makes trees calls this. What Python allows otherwise is less than a program may write into a query.
+    """
+    if sys.getrecursionlimit() < _DEPTH:
+        sys.setrecursionlimit(_DEPTH)
 
 
 def walk(node: Node) -> Iterator[Node]:

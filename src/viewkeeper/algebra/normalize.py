@@ -34,9 +34,11 @@ from viewkeeper.algebra.relations import (
 )
 from viewkeeper.algebra.scalars import (
     TRUE,
+    Clock,
     Column,
     Outer,
     Scalar,
+    Subquery,
     columns,
     conjunction,
     conjuncts,
@@ -127,6 +129,9 @@ def _nested(items: tuple[Item, ...]) -> bool:
     return any(subqueries(i.value) for i in items)
 
 
+_VARYING = (Column, Outer, Subquery, Clock)
+
+
 def constants(rel: Relation) -> dict[str, Scalar]:
     """The columns that projections and windows give the same value in all rows, and that value."""
     match rel:
@@ -134,7 +139,7 @@ def constants(rel: Relation) -> dict[str, Scalar]:
             return constants(input)
         case Project(input, items):
             known = constants(input)
-            own = {i.name: i.value for i in items if not columns(i.value) and not subqueries(i.value)}
+            own = {i.name: i.value for i in items if not any(isinstance(n, _VARYING) for n in walk(i.value))}
             kept = ((i.name, i.value.name) for i in items if isinstance(i.value, Column) and i.value.name in known)
             return {**own, **{name: known[below] for name, below in kept}}
         case _:

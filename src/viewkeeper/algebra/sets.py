@@ -79,7 +79,7 @@ def _grouping(measure: Measure, rel: Aggregate, chosen: str) -> Scalar:
     over = measure.args or rel.group_by
     value: Scalar = NULL
     for position, one in reversed(list(enumerate(rel.sets))):
-        bits = int("".join("0" if k in one else "1" for k in over), 2)
+        bits = int("0" + "".join("0" if k in one else "1" for k in over), 2)
         value = call("IF", call("=", Column(chosen), Literal(str(position))), Literal(str(bits)), value)
     return Cast(value, _GROUPING[measure.function])
 

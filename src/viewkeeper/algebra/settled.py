@@ -7,6 +7,7 @@ last digits, `first`, `collect_list` or a tie in `max_by` on more than that. Ins
     γ_G f(x)            = γ_G max(ω_{G, in the order of x} f(x))     floating-point and approximate f
     γ_G first(x)        = γ_G min(x)                                 any value will do
     γ_G max_by(x, y)    = γ_G max((y, x)).x
+    γ_G max_by(x, y, k) = γ_G max_by(x, (y, x), k)
     γ_G collect_list(x) = sort(γ_G collect_list(x))
 """
 
@@ -110,9 +111,11 @@ class _Plan:
             self.after[m.name] = call("SORT_ARRAY", Column(m.name))
             return m
         if m.function in _BY:
-            value, by = (Column(a) for a in m.args)
+            value, by = (Column(a) for a in m.args[:2])
             named = call("NAMED_STRUCT", Literal("'by'"), by, Literal("'of'"), value)
             pair = call("IF", call("IS NULL", by), NULL, named)
+            if len(m.args) > 2:  # the first so many, as a list
+                return replace(m, args=(m.args[0], self.computed(pair), *m.args[2:]))
             self.after[m.name] = Verbatim(("", ".of"), (Column(m.name),))
             return replace(m, function=_BY[m.function], args=(self.computed(pair),))
         if m.function in _JOINED:

@@ -25,7 +25,9 @@ from viewkeeper.algebra.relations import (
     Measure,
     Project,
     Relation,
+    Top,
     Union,
+    Values,
     inputs,
     names,
     pass_through,
@@ -86,7 +88,8 @@ class _Joins:
                     values.append(Item(item.name, value, item.type))
                 return Project(input, tuple(values))
             case Join(left, right, "inner", condition) if subqueries(condition):
-                return self.filter(Join(left, right, "inner", TRUE), _denied_inside(condition))
+                sides = (frozenset(names(left)), frozenset(names(right)))
+                return self.filter(Join(left, right, "inner", TRUE), _denied_inside(condition), sides)
             case Join(condition=condition) if subqueries(condition):
                 return self.sides(below)
             case _:
@@ -94,16 +97,27 @@ class _Joins:
 
     def sides(self, rel: Join) -> Relation:
         """A join on subqueries that read one side each: their values are attached to that side."""
-        left, right, terms = rel.left, rel.right, []
+        left, right = rel.left, rel.right
+        ours, theirs = frozenset(names(left)), frozenset(names(right))
+        asked_before = {"full": (), "semi": (ours, theirs)}.get(rel.kind, (theirs,))
+        terms = []
         for term in conjuncts(_denied_inside(rel.condition)):
-            value = term
-            if subqueries(term) and columns(term) <= set(names(rel.right)):
-                right, value = self.attach_all(right, term)
-            elif subqueries(term) and columns(term) <= set(names(rel.left)):
-                left, value = self.attach_all(left, term)
-            elif subqueries(term):
-                raise CannotJoin("it reads both sides of an outer join, in its condition", subqueries(term)[0].relation)
-            terms.append(value)
+            strict = any(columns(term) <= side for side in asked_before)
+
+            def attach(part: Scalar, strict: bool = strict) -> Scalar | None:
+                nonlocal left, right
+                match part:
+                    case Subquery() | Call("NOT", (Subquery("in"),)) if columns(part) <= theirs:
+                        right, value = self.attach_all(right, part, strict)
+                    case Subquery() | Call("NOT", (Subquery("in"),)) if columns(part) <= ours:
+                        left, value = self.attach_all(left, part, strict)
+                    case Subquery(relation=query):
+                        raise CannotJoin("it reads both sides of an outer join, in its condition", query)
+                    case _:
+                        return None
+                return value
+
+            terms.append(rebuild(term, attach))
         return Project(Join(left, right, rel.kind, conjunction(terms)), pass_through(rel.schema))
 
     def lateral(self, rel: Join) -> Relation:
@@ -132,7 +146,8 @@ class _Joins:
         made = tuple(Item(f.name, values[f.name], f.type) for f in rel.right.schema)
         return Project(joined, (*pass_through(rel.left.schema), *made))
 
-    def filter(self, input: Relation, predicate: Scalar) -> Relation:
+    def filter(self, input: Relation, predicate: Scalar, sides: tuple[frozenset[str], ...] = ()) -> Relation:
+        """σ; of a join on its condition if `sides` are given, of which Spark filters each by what reads it alone."""
         rel, plain = input, []
         for term in conjuncts(predicate):
             match term:
@@ -141,20 +156,24 @@ class _Joins:
                 case Call("NOT", (Subquery("exists" | "in") as subquery,)):
                     rel = self.matched(rel, subquery, "anti")
                 case _:
-                    rel, value = self.attach_all(rel, term)
+                    strict = not sides or any(columns(term) <= side for side in sides)
+                    rel, value = self.attach_all(rel, term, strict)
                     plain.append(value)
         kept = Filter(rel, conjunction(plain)) if plain else rel
         return kept if names(kept) == names(input) else Project(kept, pass_through(input.schema))
 
     def matched(self, rel: Relation, subquery: Subquery, kind: JoinKind) -> Relation:
         """E ⋉ S or E ▷ S."""
-        freed = self.freed(subquery.relation, rel, subquery.relation)
+        freed = self.freed(_asked_for(subquery), rel, subquery.relation)
         return _joined(rel, freed, kind, _compared(subquery, freed, kind))
 
     # As a value
 
-    def attach_all(self, rel: Relation, scalar: Scalar) -> tuple[Relation, Scalar]:
-        """The relation with what the subqueries of an expression need joined on, and the expression over it."""
+    def attach_all(self, rel: Relation, scalar: Scalar, strict: bool = True) -> tuple[Relation, Scalar]:
+        """The relation with what the subqueries of an expression need joined on, and the expression over it.
+
+        To a `strict` NOT IN an unknown comparison is a match. In the condition of a join it is none to Spark.
+        """
         values: dict[Scalar, Scalar] = {}
 
         def attach(part: Scalar) -> Scalar | None:
@@ -165,7 +184,7 @@ class _Joins:
                 case Subquery():
                     rel, values[part] = self.mark(rel, part, "semi")
                 case Call("NOT", (Subquery("in") as subquery,)):
-                    rel, found = self.mark(rel, subquery, "anti")
+                    rel, found = self.mark(rel, subquery, "anti" if strict else "semi")
                     values[part] = call("NOT", found)
                 case _:
                     pass
@@ -180,7 +199,7 @@ class _Joins:
         As in Spark, IN and NOT IN as values are never NULL: an unknown comparison is none for IN and one for NOT IN.
         """
         name = self.fresh("found")
-        freed = self.freed(subquery.relation, rel, subquery.relation)
+        freed = self.freed(_asked_for(subquery), rel, subquery.relation)
         condition = _compared(subquery, freed, kind)
 
         def branch(kind: JoinKind, found: Scalar) -> Relation:
@@ -201,13 +220,8 @@ class _Joins:
         match query:
             case Project(Filter(Aggregate(group_by=()) as one, condition), (item,)):
                 return Project(one, (Item(item.name, call("IF", condition, item.value, NULL), item.type),))
-            case Aggregate(group_by=()) | Project(Aggregate(group_by=())):
-                return query
-            case Project(Project() as inner, (item,)):
-                below = self.one_row(inner)
-                return query if below == inner else self.checked(query)
             case _:
-                return self.checked(query)
+                return query if _is_one_row(query) else self.checked(query)
 
     def checked(self, query: Relation) -> Relation:
         (field,) = query.schema
@@ -223,6 +237,16 @@ class _Joins:
         except CannotJoin as refusal:
             refusal.about = refusal.about or written
             raise
+
+
+def _is_one_row(rel: Relation) -> bool:
+    match rel:
+        case Project(input):
+            return _is_one_row(input)
+        case Aggregate(group_by=(), sets=()) | Values(rows=(_,)):
+            return True
+        case _:
+            return False
 
 
 def _denied_inside(scalar: Scalar) -> Scalar:
@@ -247,6 +271,15 @@ def _denied_inside(scalar: Scalar) -> Scalar:
     return rebuild(scalar, inward)
 
 
+def _asked_for(subquery: Subquery) -> Relation:
+    """Whether there are rows does not depend on how many of the first ones are taken."""
+    match subquery:
+        case Subquery("exists", _, Top(input, _, int(limit), 0) | Project(Top(input, _, int(limit), 0))) if limit > 0:
+            return input
+        case _:
+            return subquery.relation
+
+
 def _joined(rel: Relation, freed: Freed, kind: JoinKind, condition: Scalar | None) -> Relation:
     conditions = [*freed.conditions, *([condition] if condition is not None else [])]
     return Join(rel, freed.relation, kind, conjunction(conditions))
@@ -257,6 +290,8 @@ def _compared(subquery: Subquery, freed: Freed, kind: JoinKind) -> Scalar | None
     one is a match."""
     if subquery.kind != "in":
         return None
+    if len(subquery.args) != len(freed.values):  # columns against one struct of them
+        raise CannotJoin("it compares other columns than it has", subquery.relation)
     pairs = zip(subquery.args, freed.values.values(), strict=True)
     equal = conjunction([call("=", tested, value) for tested, value in pairs])
     return call("COALESCE", equal, TRUE) if kind == "anti" else equal

@@ -30,7 +30,7 @@ from viewkeeper.algebra.relations import (
     Values,
     Window,
 )
-from viewkeeper.algebra.scalars import Call, Scalar, conjuncts
+from viewkeeper.algebra.scalars import Call, Column, Scalar, conjuncts
 
 FEW = 200_000  # rows that are sent to the other side of a join
 _MATCHES = 10  # of a value, as is likely where nothing is known
@@ -77,7 +77,7 @@ class RowCounts:
             case Project(input) | Window(input) | Pivot(input):
                 return self.rows(input)
             case Aggregate(input, group_by, _, sets):
-                return self.rows(input) * max(1, len(sets)) if group_by else 1
+                return self._different(input, group_by) * max(1, len(sets)) if group_by else 1
             case Top(input, _, limit):
                 return self.rows(input) if limit is None else min(limit, self.rows(input))
             case Generate(input):
@@ -125,6 +125,24 @@ class RowCounts:
         matches = _MATCHES if self.guessing else sqrt(max(left, right))
         bounds.append(left * right / values if values else min(left, right) * matches)
         return min(bounds)
+
+    def _different(self, rel: Relation, columns: tuple[str, ...]) -> float:
+        """How many values columns can have at most: |γₓ(L ⋉ₓ R)| ≤ |R|."""
+        match rel:
+            case Filter(input):
+                found = self._different(input, columns)
+            case Project(input, items):
+                below = {i.name: i.value.name for i in items if isinstance(i.value, Column)}
+                shown = set(columns) <= below.keys()
+                found = self._different(input, tuple(below[c] for c in columns)) if shown else self.rows(rel)
+            case Join(left, right, "inner" | "semi"):
+                compared = {ours for ours, _ in (*equal_columns(rel), *same_columns(rel))}
+                found = self.rows(right) if compared >= set(columns) else self.rows(rel)
+                if {f.name for f in left.schema} >= set(columns):
+                    found = min(found, self._different(left, columns))
+            case _:
+                found = self.rows(rel)
+        return min(found, self.rows(rel))
 
     def _values(self, rel: Relation, columns: tuple[str, ...]) -> float:
         """How many values columns can have that are a key of the table they come from; 0 if they are none."""

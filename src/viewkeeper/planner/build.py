@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from viewkeeper.algebra.keys import NOTHING, Declared
 from viewkeeper.algebra.reasons import Reason
@@ -28,6 +28,10 @@ from viewkeeper.planner.cost import (
 from viewkeeper.planner.plan import Install, Maintain, Nothing, Recompute, Refuse, Step
 from viewkeeper.settings import Settings
 
+MANY_FILES = 50  # with more, opening them takes longer than writing a view of this size again
+LOOK_UP_TO = 3  # times the cost of a recompute: changes that are predicted to be dearer are not looked at
+LOOKED_AT = 100_000  # changed rows: to read more of them costs too much for a look
+
 
 @dataclass(frozen=True)
 class Situation:
@@ -36,6 +40,8 @@ class Situation:
     obstacle      why the definition cannot be maintained from changes, if so
     lost          why changes cannot be had this time (unreadable history, unknown coverage), if so
     moved         whether any source has a newer version at all
+    seen          whether the sizes of changes are those of rows that were read
+    files         of how many files the view's table is made
     """
 
     view: str
@@ -51,6 +57,8 @@ class Situation:
     unversioned: tuple[str, ...] = ()
     source_rows: int = field(default=0)
     rates: Rates = MEASURED_ONCE
+    seen: bool = False
+    files: int = 1
 
 
 def plan_view(situation: Situation, settings: Settings) -> Step:
@@ -79,16 +87,33 @@ def _by_cost(s: Situation, kept: Kept, full: Cost, settings: Settings) -> Step:
     change = choose_reading(kept, s)
     if change.nothing:
         return Nothing(s.view, "the changes do not reach it", record=True)
+    return decided(change, s, full, settings)
+
+
+def decided(change: Maintenance, s: Situation, full: Cost, settings: Settings) -> Maintain | Recompute:
+    """The change, or all of it where that is cheaper and the policy leaves the choice."""
     install, why = choose_install(change, s, settings)
     cost = (
         QUERY + reading(change.change, _with_own(s), s.declared) + install_cost(install, s.rows, _change_rows(s))
     ).at(s.rates)
     compared = f"predicted {cost.seconds:.1f} s against {full.seconds:.1f} s for a recompute"
-    if s.policy == "AUTO" and cost.seconds > full.seconds:
-        return Recompute(s.view, f"cheaper: {compared}", full, incremental_cost=cost)
     forced = "" if s.policy == "AUTO" else f"its policy is {s.policy}; "
     small = cost.rows_read + cost.rows_written <= settings.small_rows
-    return Maintain(s.view, f"{forced}{compared}", change, install, why, cost, full, small)
+    step = Maintain(s.view, f"{forced}{compared}", change, install, why, cost, full, small)
+    if s.policy != "AUTO" or cost.seconds <= full.seconds:
+        return step
+    changed = sum(sizes.change_rows for sizes in s.sizes.values())
+    look = not s.seen and cost.seconds <= LOOK_UP_TO * full.seconds and changed <= LOOKED_AT
+    unless = ", unless its changes turn out to be less to it" if look else ""
+    return Recompute(s.view, f"cheaper: {compared}{unless}", full, instead_of=step, look=look)
+
+
+def seen_closer(
+    found: Maintenance, s: Situation, rows: Mapping[str, int], full: Cost, settings: Settings
+) -> Maintain | Recompute:
+    """The same decision, once changes were read: so many rows they have as far as the view sees."""
+    sizes = {table: replace(known, change_rows=rows.get(table, known.change_rows)) for table, known in s.sizes.items()}
+    return decided(found, replace(s, sizes=sizes, seen=True), full, settings)
 
 
 def choose_reading(kept: Kept, s: Situation) -> Maintenance:
@@ -111,10 +136,17 @@ def choose_install(change: Maintenance, s: Situation, settings: Settings) -> tup
     if isinstance(change.merge, MergeTop):
         return "rewrite", f"at most {change.merge.room:,} rows are kept"
     if isinstance(change.merge, MergeBag) and change.insert_only:
-        return "append", "rows only came"
+        if not is_scattered(s, settings):
+            return "append", "rows only came"
+        return "rewrite", f"{s.files:,} files of {s.rows:,} rows become few"
     if s.rows <= settings.rewrite_rows:
         return "rewrite", f"{s.rows:,} rows are written faster than merged into"
     return "merge", f"{s.rows:,} rows: only the touched files are written again"
+
+
+def is_scattered(s: Situation, settings: Settings) -> bool:
+    """Whether so many small appends have left so many files that it is time to write them as one."""
+    return s.files > MANY_FILES and s.rows <= settings.rewrite_rows
 
 
 def install_cost(install: Install, view_rows: int, change_rows: int) -> Cost:

@@ -39,12 +39,17 @@ class Maintain:
 
 @dataclass(frozen=True)
 class Recompute:
-    """Compute the whole view and replace what it holds."""
+    """Compute the whole view and replace what it holds.
+
+    instead_of   what a change would take, where that is only dearer
+    look         whether it is worth reading the changes first: what they turn out to be may make that cheaper
+    """
 
     view: str
     reason: str
     cost: Cost
-    incremental_cost: Cost | None = None
+    instead_of: Maintain | None = None
+    look: bool = False
     obstacle: Reason | None = None
 
 
@@ -70,19 +75,16 @@ def strategy(step: Step) -> Strategy:
             return "recompute"
 
 
-def predicted_seconds(step: Step) -> float | None:
-    return step.cost.seconds if isinstance(step, Maintain | Recompute) else None
-
-
 @dataclass(frozen=True)
 class Outcome:
-    """What a step did."""
+    """What a step did, and how many seconds that was predicted to take."""
 
     strategy: Strategy
     reason: str
     rows_inserted: int
     rows_deleted: int
     install: str = ""
+    predicted: float | None = None
 
 
 @dataclass(frozen=True)

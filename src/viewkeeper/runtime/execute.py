@@ -25,8 +25,9 @@ from viewkeeper.changes.refresh import (
     tables_read,
 )
 from viewkeeper.changes.restored import from_one_read
-from viewkeeper.changes.stored import WHOLE, KeptGroups, KeptTop
+from viewkeeper.changes.stored import WHOLE, KeptBag
 from viewkeeper.errors import NotIncrementalError
+from viewkeeper.planner.build import is_scattered, seen_closer
 from viewkeeper.planner.cost import Cost
 from viewkeeper.planner.plan import Install, Maintain, Nothing, Outcome, Recompute, Refuse, Step
 from viewkeeper.runtime import install
@@ -95,12 +96,13 @@ class Executor:
             return self.run(step, look, tell)
         except NotThisTimeError as why:
             reason = str(why)
-            if look.view.policy != "AUTO" or not isinstance(step, Maintain):
+            if look.view.policy != "AUTO" or not isinstance(step, Maintain | Recompute):
                 raise NotIncrementalError(
                     f"{look.view.name} was not refreshed: {reason}",
                     hint=f"REFRESH MATERIALIZED VIEW {look.view.name} FULL recomputes it",
                 ) from why
-            return self.recompute(reason, look, tell, step.recompute_cost)
+            full = step.recompute_cost if isinstance(step, Maintain) else step.cost
+            return self.recompute(reason, look, tell, full)
 
     def run(self, step: Step, look: Look, tell: Tell) -> Outcome:
         match step:
@@ -112,6 +114,8 @@ class Executor:
                 return Outcome("none", step.reason, 0, 0)
             case Maintain():
                 return self.maintain(step, look, tell)
+            case Recompute(instead_of=Maintain() as change, look=True):
+                return self.maintain(change, look, tell)
             case Recompute():
                 return self.recompute(step.reason, look, tell, step.cost)
             case Refuse():
@@ -132,6 +136,10 @@ class Executor:
             found = known_better(step.maintenance, look, leaves)
             if found.nothing:
                 return self.untouched(look, self.commits.note(look, "incremental", step.reason, step.cost))
+            closer = seen_closer(found, look.situation, leaves.rows_first, step.recompute_cost, self.settings)
+            if isinstance(closer, Recompute):
+                return self.recompute(closer.reason, look, tell, closer.cost)
+            step = closer
             leaves.mention([found.change])
             if OWN in tables_read(found.change):
                 leaves.give(OWN, leaves.version(look.view.backing, look.standing.version))
@@ -170,7 +178,8 @@ class Executor:
         came = f.coalesce(f.sum(f.when(weight > 0, weight)), f.lit(0)).alias("came")
         went = f.coalesce(f.sum(f.when(weight < 0, -weight)), f.lit(0)).alias("went")
         seen = self.compute(job, job.change, install.CHANGE_VIEW, came, went)
-        way = job.step.install if seen["went"] else "append"
+        appends = not seen["went"] and not is_scattered(job.look.situation, self.settings)
+        way = "append" if appends else job.step.install
         written = seen["came"] + seen["went"] + (job.look.situation.rows if way != "append" else 0)
         if not job.small and written <= self.settings.small_rows:
             settle(job.session, self.spark, few_rows_step(self.spark, written))
@@ -218,7 +227,7 @@ class Executor:
         updated = commit.metrics.get("numTargetRowsUpdated", 0)
         came = commit.metrics.get("numTargetRowsInserted", 0) + updated
         went = commit.metrics.get("numTargetRowsDeleted", 0) + updated
-        return Outcome("incremental", job.step.reason, came, went, "merge")
+        return Outcome("incremental", job.step.reason, came, went, "merge", note.predicted)
 
     def maintain_top(self, job: Job, merge: MergeTop) -> Outcome:
         job = self.ahead(job)
@@ -247,7 +256,7 @@ class Executor:
         job.tell(f"installing by {way}")
         note = replace(note, rows_inserted=came, rows_deleted=went, install=way)
         self.commits.install(job.session, job.look, note, what, small=job.small)
-        return Outcome("incremental", job.step.reason, came, went, way)
+        return Outcome("incremental", job.step.reason, came, went, way, note.predicted)
 
     def leaves(self, look: Look, session: SparkSession, *read: Relation) -> ReadOnce:
         rows = {table: sizes.rows for table, sizes in look.situation.sizes.items()}
@@ -256,7 +265,7 @@ class Executor:
     def untouched(self, look: Look, note: RefreshNote) -> Outcome:
         reason = "the changes of its sources do not change it"
         self.commits.record(look, replace(note, strategy="none", reason=reason))
-        return Outcome("none", reason, 0, 0)
+        return Outcome("none", reason, 0, 0, predicted=note.predicted)
 
     def compute(self, job: Job, query: str, view: str, *measures: object) -> Mapping[str, int]:
         """Run a query once, keep its rows under a temporary name, and return what was counted on the way."""
@@ -276,16 +285,15 @@ class Executor:
         note = replace(note, install="overwrite", rows_deleted=before)
         with translated(look.view):
             form = form_of(look.view)
-            if form is None:
-                query = content_query(look.view, look.leaves, self.registry.find)
-            else:
-                query = unparse(form.kept.content, self.leaves(look, session, form.kept.content))
-                # The last step makes few rows of many, so that one task can write them.
-                ends_small = isinstance(form.kept, KeptGroups | KeptTop) and before <= self.settings.small_rows
-                few = small or ends_small
+            leaves = self.leaves(look, session, form.kept.content) if form is not None else look.leaves
+            query = content_query(look.view, leaves, self.registry.find)
+            if not small and form is not None and before <= self.settings.small_rows:
+                few = True
+                # Groups and first rows are made by one last step of few rows; other rows come from many tasks.
+                query = f"SELECT /*+ REPARTITION(1) */ * FROM (\n{query})" if isinstance(form.kept, KeptBag) else query
             rows = Rows(look.view.backing, "overwrite", query)
             commit = self.commits.install(session, look, note, rows, small=few, may_be_empty=True)
-        return Outcome("recompute", reason, commit.rows_added or 0, before, "overwrite")
+        return Outcome("recompute", reason, commit.rows_added or 0, before, "overwrite", note.predicted)
 
     def note_of(self, job: Job) -> RefreshNote:
         note = self.commits.note(job.look, "incremental", job.step.reason, job.step.cost)

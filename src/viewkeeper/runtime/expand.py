@@ -9,13 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from viewkeeper.errors import SqlError
-from viewkeeper.sql.expansion import Expanded, Piece, calls, with_arguments
+from viewkeeper.sql.expansion import Expanded, Piece, calls, with_arguments, without_schemas
 from viewkeeper.sql.expressions import Refusal
 from viewkeeper.sql.names import table_mentions
 from viewkeeper.sql.parse import parse_query, table_queries, tokenize
@@ -41,6 +42,8 @@ class _Expander:
         try:
             tables = (Piece(t.start, t.end + 1, "SELECT * FROM") for t in table_queries(tokenize(text)))
             pieces = [*tables, *self.views(text, namespace), *self.functions(text)]
+            named = list(without_schemas(parse_query(text), partial(self.whole, namespace)))
+            pieces += named if not any(_overlap(one, other) for one in named for other in pieces) else []
         except (SqlError, Refusal):  # who reads it next says what is wrong with it
             pieces = []
         return Expanded(text, tuple(sorted(pieces, key=lambda p: p.start)))
@@ -57,6 +60,12 @@ class _Expander:
             elif parts != mention.parts:
                 alias = "" if mention.aliased else f" AS {quote(mention.parts[-1])}"
                 yield Piece(mention.start, mention.end, canonical(parts) + alias)
+
+    def whole(self, namespace: tuple[str, ...], parts: tuple[str, ...]) -> tuple[str, ...]:
+        """All parts of a table's name; `namespace` is as for the text."""
+        catalog = self.session.catalog
+        home = namespace or (catalog.currentCatalog(), catalog.currentDatabase())
+        return (*home[: max(0, 3 - len(parts))], *parts)
 
     def view(self, named: tuple[str, ...], parts: tuple[str, ...]) -> str | None:
         """The text of a view of Spark's; None for anything else."""
@@ -137,6 +146,10 @@ class _Expander:
         given = {p.lower(): f"CAST({a} AS {t})" for (p, t), a in zip(inputs, args, strict=True)}
         body = with_arguments(self.query_part("\n".join(about["Body"])), given)
         return f"CAST(({body}) AS {about['Returns'][0]})"
+
+
+def _overlap(one: Piece, other: Piece) -> bool:
+    return one.start <= other.end and other.start <= one.end
 
 
 def _described(rows: list[str]) -> dict[str, list[str]]:

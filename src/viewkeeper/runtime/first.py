@@ -25,7 +25,7 @@ def read_first(content: Relation, changed: Changed, leaves: ReadOnce) -> Changed
     small = [table for table in changed if leaves.reads_first(table)]
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         seen = dict(zip(small, pool.map(lambda t: leaves.read_first(t, what_matters(content, t)), small), strict=True))
-    left = {table: kind for table, kind in changed.items() if table not in seen or seen[table].matter}
+    left = {table: kind for table, kind in changed.items() if table not in seen or seen[table].matters}
     return {table: "appended" if table in seen and not seen[table].went else kind for table, kind in left.items()}
 
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
+from typing import Protocol
 
 from viewkeeper.algebra.relations import Relation, Scan, ScanColumn
 from viewkeeper.changes.relevance import narrowed
-from viewkeeper.changes.stored import Kept, StoredForm, storable_names, stored_form
+from viewkeeper.changes.stored import Kept, KeptBag, StoredForm, storable_names, stored_form
 from viewkeeper.errors import InternalError
 from viewkeeper.sql.clock import at_moment
+from viewkeeper.sql.names import names_schemas
+from viewkeeper.sql.parse import parse_query
 from viewkeeper.sql.render import quote
-from viewkeeper.sql.unparse import unparse
-from viewkeeper.store.leaves import PinnedLeaves
+from viewkeeper.sql.unparse import Leaves, unparse
 from viewkeeper.store.views import View
 
 FindView = Callable[[str], View | None]
@@ -49,16 +51,29 @@ def public_relation(view: View) -> Relation:
     return Scan(view.backing, columns)
 
 
-def content_query(view: View, leaves: PinnedLeaves, find: FindView) -> str:
-    """The query that fills the view's table."""
+class MomentLeaves(Leaves, Protocol):
+    """Leaves that know at which two moments, before and now, the clock is read, if it is."""
+
+    @property
+    def moments(self) -> tuple[int, int] | None: ...
+
+
+def content_query(view: View, leaves: MomentLeaves, find: FindView) -> str:
+    """The query that fills the view's table: where that holds the view's own rows, its own text, as Spark knows it."""
     form = form_of(view)
-    if form is not None:
+    if form is not None and (not isinstance(form.kept, KeptBag) or _names_schemas(view.query)):
         return unparse(form.kept.content, leaves)
     stored = storable_names(tuple(name for name, _ in view.columns))
     return named_query(view, stored, leaves, find)
 
 
-def named_query(view: View, names: tuple[str, ...], leaves: PinnedLeaves, find: FindView) -> str:
+@lru_cache(maxsize=512)
+def _names_schemas(query: str) -> bool:
+    """Then tables that are pinned, and are in no schema, do not have the columns by the names they are called."""
+    return names_schemas(parse_query(query))
+
+
+def named_query(view: View, names: tuple[str, ...], leaves: MomentLeaves, find: FindView) -> str:
     """The view's own text under these column names; columns that SELECT * gives since its creation are left out."""
     text = pinned_query(view, leaves, find)
     own = view.query_columns
@@ -68,7 +83,7 @@ def named_query(view: View, names: tuple[str, ...], leaves: PinnedLeaves, find: 
     return f"SELECT {items} FROM (\n{text}\n)"
 
 
-def pinned_query(view: View, leaves: PinnedLeaves, find: FindView) -> str:
+def pinned_query(view: View, leaves: MomentLeaves, find: FindView) -> str:
     """The view's own text, word for word, with every table it names pinned to a version, the clock to a moment."""
     text = view.query
     mentions = [(start, end, alias, source) for source in view.sources for start, end, alias in source.mentions]

@@ -135,6 +135,7 @@ def look(view: View, registry: Registry, versions: Versions, expected: Mapping[s
         unversioned=view.reads_unversioned,
         source_rows=sum(s.rows for s in sizes.values()),
         rates=versions.rates if changed else MEASURED_ONCE,
+        files=own.files,
     )
     return Look(view, stands, pins, covers, situation, one_moment, moments)
 

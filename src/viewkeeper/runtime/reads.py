@@ -11,18 +11,16 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import partial
 from itertools import count
 from math import isfinite
-from typing import Any
 
-from pyspark.sql import Column, DataFrame, Observation, SparkSession
+from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.types import StructType
 
-from viewkeeper.algebra.identity import is_comparable
 from viewkeeper.algebra.keys import Declared
 from viewkeeper.algebra.node import walk
 from viewkeeper.algebra.relations import (
@@ -38,47 +36,28 @@ from viewkeeper.algebra.relations import (
     Window,
     inputs,
 )
-from viewkeeper.algebra.scalars import Scalar, own_columns
+from viewkeeper.algebra.scalars import TRUE, Scalar, own_columns
 from viewkeeper.changes.counts import FEW, RowCounts
-from viewkeeper.changes.meeting import Spread, Spreads, compared
+from viewkeeper.changes.meeting import Spreads, compared
 from viewkeeper.changes.own import OWN
 from viewkeeper.changes.parts import Computed, mentions, replaced
 from viewkeeper.changes.references import Question
 from viewkeeper.changes.weights import net
 from viewkeeper.errors import ViewkeeperError
 from viewkeeper.runtime import spreads
+from viewkeeper.runtime.few import FETCHED_ROWS, fetched, given
+from viewkeeper.runtime.seen import Asked, FirstRead, few, here, many
 from viewkeeper.sql.render import quote, render, string_literal
 from viewkeeper.sql.unparse import unparse
-from viewkeeper.store.changes import Feed, FeedFiles, Files
+from viewkeeper.store import rows as stored
+from viewkeeper.store.changes import CHANGE_TYPE, Feed, FeedFiles, Files
 from viewkeeper.store.files import DataFiles, file_name, local
-from viewkeeper.store.leaves import CHANGE_TYPE, SIGN, PinnedLeaves
+from viewkeeper.store.leaves import SIGN, PinnedLeaves
 from viewkeeper.store.log import TableLog
+from viewkeeper.store.rows import Part
 
-FETCHED_ROWS = 20_000  # more rows than this are not brought to the driver
 FIRST_ROWS = 1_000_000  # a change of more rows is not read before its use
 WORTH_A_QUERY = 1_000_000  # rows that take as long to read as one more query does
-
-
-@dataclass(frozen=True)
-class FirstRead:
-    """The net change of some columns of a table, under a temporary name: its rows, how many go, and how many matter."""
-
-    name: str
-    columns: frozenset[str]
-    rows: int
-    went: int
-    matter: int
-    spreads: Mapping[str, Spread]
-    seen: Mapping[str, Sequence[Any]] = field(default_factory=dict)  # of few rows, the columns that are compared
-
-    def stays(self, key: tuple[str, ...]) -> bool | None:
-        """Whether any value of a key both comes and goes; None where that was not seen."""
-        if not key or not self.seen.keys() >= {WEIGHT, *key}:
-            return None
-        signs: dict[tuple[Any, ...], set[bool]] = {}
-        for weight, *value in zip(self.seen[WEIGHT], *(self.seen[column] for column in key), strict=True):
-            signs.setdefault(tuple(value), set()).add(weight > 0)
-        return any(len(both) > 1 for both in signs.values())
 
 
 class ReadOnce:
@@ -120,10 +99,14 @@ class ReadOnce:
     def measure(self, declared: Declared, own: int) -> RowCounts:
         """What is known of sizes once the small changes are read: from now on, joins are told which side is small."""
         changes = {table: pin.change.rows for table, pin in self.pinned.pins.items()}
-        read = {table: first.rows for table, first in self.first.items()}
-        self.counts = RowCounts({**self.rows, OWN: own}, {**changes, **read}, declared)
+        self.counts = RowCounts({**self.rows, OWN: own}, {**changes, **self.rows_first}, declared)
         self.likely = replace(self.counts, guessing=True, known={})
         return self.counts
+
+    @property
+    def rows_first(self) -> dict[str, int]:
+        """The rows of each change that was read first."""
+        return {table: first.rows for table, first in self.first.items()}
 
     @property
     def most_first(self) -> int:
@@ -163,8 +146,7 @@ class ReadOnce:
         """The rows of a part of the change, under a temporary name."""
         counted, name = Observation(), f"__vk_part_{next(self.numbers)}"
         rows = self.session.sql(unparse(part, self)).observe(counted, f.count(f.lit(1)).alias("rows")).localCheckpoint()
-        few = counted.get["rows"] <= FETCHED_ROWS
-        (self.fetched(rows) if few else rows).createOrReplaceTempView(name)
+        (fetched(rows) if counted.get["rows"] <= FETCHED_ROWS else rows).createOrReplaceTempView(name)
         self.give(name, name)
         if self.counts is not None:
             self.counts.tables[name] = counted.get["rows"]
@@ -183,13 +165,15 @@ class ReadOnce:
         several = self.mentions[table, state] > 1
         if files is None and not several:
             return text
-        few = several and self.rows[table] <= FETCHED_ROWS
-
-        columns = self.columns(table) if few else []  # Spark leaves out by itself what a plan does not use
+        small = several and self.rows[table] <= FETCHED_ROWS
+        columns = self.columns(table) if small else ()  # Spark leaves out by itself what a plan does not use
 
         def read() -> DataFrame:
+            rows = stored.rows_of(files, columns) if small and files is not None else None
+            if rows is not None:
+                return given(self.session, rows)
             frame = self.session.sql(f"SELECT * FROM {text}") if files is None else rows_of(self.session, files)
-            return self.fetched(frame.select(*columns)) if few else frame
+            return fetched(frame.select(*map(quote, columns))) if small else frame
 
         return self.hold((table, state, *columns), read)
 
@@ -213,56 +197,29 @@ class ReadOnce:
         return few and (mentions > 1 or self.joined)
 
     def read_first(self, table: str, matters: Scalar) -> FirstRead:
-        """Read the net change of a table, and count in it the rows that go, and those that matter."""
+        """Read the net change of a table, and see in it how many rows go, and whether any of them matter."""
         read = {c.source: c.type for n in self.changed if n.table == table for c in n.columns}
-        change = Changes(table, tuple(ScanColumn(name, name, type_) for name, type_ in read.items()))
-        pending = self.pinned.pins[table].change
-        appended = isinstance(pending, Feed | Files) and pending.appended
-        rows = self.session.sql(unparse(change if appended else net(change), self))
-        known = own_columns(matters) <= read.keys()
-        condition = f.expr(render(matters, {c: quote(c) for c in read}) if known else "TRUE")
         compared = {c.source for n in self.changed for c in n.columns if c.name in self.compared}
-        asked = [name for name in spreads.told(read) if name in compared]
-        name = f"__vk_first_{list(self.pinned.pins).index(table) + 1}"
-        kept = self._fetch_first if pending.rows <= FETCHED_ROWS else self._keep_first
-        self.first[table] = kept(FirstRead(name, frozenset(read), 0, 0, 0, {}), rows, condition, asked)
+        known = matters != TRUE and own_columns(matters) <= read.keys()
+        asked = Asked(
+            f"__vk_first_{list(self.pinned.pins).index(table) + 1}",
+            tuple(read),
+            f.expr(render(matters, {c: quote(c) for c in read})) if known else None,
+            tuple(name for name in spreads.told(read) if name in compared),
+        )
+        self.first[table] = self._read_first(table, read, asked)
         return self.first[table]
 
-    def _fetch_first(self, first: FirstRead, rows: DataFrame, matters: Column, asked: list[str]) -> FirstRead:
-        """Few rows: what is asked of them the driver sees for itself, sooner than Spark would count it."""
-        held = self.fetched(rows)
-        held.createOrReplaceTempView(first.name)
-        rows_seen = held.select(f.col(WEIGHT), matters, *map(quote, asked)).collect()
-        seen = {column: [row[n] for row in rows_seen] for n, column in enumerate((WEIGHT, "", *asked))}
-        found = ((column, spreads.spread_of(seen[column])) for column in asked)
-        return replace(
-            first,
-            rows=len(rows_seen),
-            went=sum(weight < 0 for weight in seen[WEIGHT]),
-            matter=sum(map(bool, seen[""])),
-            spreads={column: spread for column, spread in found if spread is not None},
-            seen=seen,
-        )
-
-    def _keep_first(self, first: FirstRead, rows: DataFrame, matters: Column, asked: list[str]) -> FirstRead:
-        """More rows stay where they are."""
-        counted = Observation()
-        seen = rows.observe(
-            counted,
-            f.count(f.lit(1)).alias("rows"),
-            f.count_if(f.col(WEIGHT) < 0).alias("went"),
-            f.count_if(matters).alias("matter"),
-            *spreads.measures(asked),
-        )
-        seen.localCheckpoint().createOrReplaceTempView(first.name)
-        found = counted.get
-        return replace(
-            first,
-            rows=int(found["rows"]),
-            went=int(found["went"]),
-            matter=int(found["matter"]),
-            spreads=spreads.measured(asked, found),
-        )
+    def _read_first(self, table: str, read: Mapping[str, str], asked: Asked) -> FirstRead:
+        pending = self.pinned.pins[table].change
+        if pending.rows <= FETCHED_ROWS and (parts := self.parts(table)):
+            rows = stored.net_change(parts, asked.columns)
+            if rows is not None:
+                return here(self.session, rows, asked)
+        change = Changes(table, tuple(ScanColumn(name, name, type_) for name, type_ in read.items()))
+        appended = isinstance(pending, Feed | Files) and pending.appended
+        frame = self.session.sql(unparse(change if appended else net(change), self))
+        return (few if pending.rows <= FETCHED_ROWS else many)(frame, asked)
 
     def speaks_against(self, question: Question) -> bool:
         """Whether there is any row that a question is about: by what was read first, or by a query."""
@@ -277,32 +234,32 @@ class ReadOnce:
 
     def changed_rows(self, table: str, columns: tuple[ScanColumn, ...]) -> str:
         """The query of a table's changes: by the files that tell of them, where these can be read as they are."""
+        texts = []
+        for part in self.parts(table):
+            held = self.hold((table, str(part.weight)), partial(rows_of, self.session, part.files))
+            weight = SIGN if part.weight is None else f"{part.weight}L"
+            texts.append(f"SELECT {_listed(columns)}{weight} AS {WEIGHT} FROM {held}")
+        return "\nUNION ALL\n".join(texts) or self.pinned.changes(table, columns)
+
+    def parts(self, table: str) -> list[Part]:
+        """The files that tell of a table's changes; none if Delta has to read them."""
         pin, log = self.pinned.pins[table], self.logs(table)
-        parts: list[tuple[str, DataFiles | None, str]] = []  # how they are called, the files, the weight of their rows
+        found: list[tuple[DataFiles | None, int | None]] = []
         match pin.change:
             case Feed(files=FeedFiles(own, came, went)):
-                parts = [
-                    (kind, log.named(pin.new, names), weight)
-                    for kind, names, weight in (("own", own, SIGN), ("came", came, "1L"), ("went", went, "-1L"))
-                    if names
-                ]
+                told = log.named(pin.new, own) if own else None
+                found = [(told.with_text(CHANGE_TYPE) if told else None, None)] if own else []
+                found += [(log.named(pin.new, names), weight) for names, weight in ((came, 1), (went, -1)) if names]
             case Files(added, removed):
-                states = (("came", pin.new, added, "1L"), ("went", pin.old, removed, "-1L"))
-                parts = [
-                    (kind, files.only(names) if (files := self.files(table, version)) else None, weight)
-                    for kind, version, names, weight in states
+                found = [
+                    (files.only(names) if (files := self.files(table, version)) else None, weight)
+                    for version, names, weight in ((pin.new, added, 1), (pin.old, removed, -1))
                     if names
                 ]
             case _:
                 pass
-        texts = []
-        for kind, some, weight in parts:
-            if some is None:
-                return self.pinned.changes(table, columns)
-            told = (CHANGE_TYPE,) if kind == "own" else ()
-            held = self.hold((table, kind), partial(rows_of, self.session, some, *told))
-            texts.append(f"SELECT {_listed(columns)}{weight} AS {WEIGHT} FROM {held}")
-        return "\nUNION ALL\n".join(texts) or self.pinned.changes(table, columns)
+        parts = [Part(files, weight) for files, weight in found if files is not None]
+        return parts if len(parts) == len(found) else []
 
     def files(self, table: str, version: int) -> DataFiles | None:
         """The files of a version; where it cannot be opened, Delta will say why."""
@@ -310,6 +267,10 @@ class ReadOnce:
             return self.logs(table).files(version)
         except ViewkeeperError:
             return None
+
+    @property
+    def moments(self) -> tuple[int, int] | None:
+        return self.pinned.moments
 
     def moment(self, function: str, state: State) -> str:
         return self.pinned.moment(function, state)
@@ -321,26 +282,14 @@ class ReadOnce:
             read().createOrReplaceTempView(self.held[what])
         return self.held[what]
 
-    def fetched(self, frame: DataFrame) -> DataFrame:
-        """The rows of a query, held by Spark's driver."""
-        java = getattr(frame, "_jdf", None)
-        plain = all(_is_plain(f.dataType.simpleString()) for f in frame.schema.fields)
-        if java is None or not plain:  # Spark Connect keeps its driver to itself
-            return frame.localCheckpoint()
-        rows = self.session._jsparkSession.createDataFrame(java.collectAsList(), java.schema())
-        return DataFrame(rows, self.session)
-
-    def columns(self, table: str) -> list[str]:
+    def columns(self, table: str) -> tuple[str, ...]:
         """What any mention of the table reads."""
-        names = dict.fromkeys(c.source for n in self.states if n.table == table for c in n.columns)
-        return list(map(quote, names))
+        return tuple(dict.fromkeys(c.source for n in self.states if n.table == table for c in n.columns))
 
 
-def rows_of(session: SparkSession, files: DataFiles, *more: str) -> DataFrame:
-    """All rows of the files that were not deleted, with more columns of text that they have."""
+def rows_of(session: SparkSession, files: DataFiles) -> DataFrame:
+    """All rows of the files that were not deleted."""
     schema = StructType.fromJson(json.loads(files.schema))
-    for name in more:
-        schema = schema.add(name, "string")
     if not files.whole and not files.masked:
         return session.createDataFrame([], schema)
     reader, whole = session.read.schema(schema), [local(path) for path in files.whole]
@@ -358,8 +307,3 @@ def _not_deleted(path: str, gone: tuple[int, ...]) -> str:
 
 def _listed(columns: tuple[ScanColumn, ...]) -> str:
     return "".join(f"{quote(c.source)}, " for c in columns)
-
-
-def _is_plain(type_: str) -> bool:
-    """Whether values of the type survive the way to the driver and back."""
-    return is_comparable(type_) and "interval" not in type_ and "void" not in type_

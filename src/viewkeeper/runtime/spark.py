@@ -64,13 +64,15 @@ def settle(session: SparkSession, spark: SparkSession, confs: Mapping[str, str] 
 
 # A file that is gone is an error, never fewer rows.
 _ALL_FILES = {"spark.sql.files.ignoreMissingFiles": "false", "spark.sql.files.ignoreCorruptFiles": "false"}
+# The files of a table that is read by their names are few: to look at them takes less time than a job that does so.
+_NO_LISTING_JOB = {"spark.sql.sources.parallelPartitionDiscovery.threshold": "100"}
 
 
 def private_session(spark: SparkSession, confs: Mapping[str, str]) -> SparkSession:
     """A session of one's own on the same engine and catalog, so that settings reach nobody else's commits."""
     clone = getattr(spark, "cloneSession", None)  # Spark Connect's word for it
     session: SparkSession = clone() if clone is not None else spark.newSession()
-    for key, value in {**_ALL_FILES, **confs}.items():
+    for key, value in {**_ALL_FILES, **_NO_LISTING_JOB, **confs}.items():
         session.conf.set(key, value)
     return session
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from viewkeeper.selection.graph import Arcs, Numbered
+from viewkeeper.selection.graph import Numbered
 from viewkeeper.selection.ragged import Places, Ragged
 
 
@@ -21,7 +21,9 @@ class Height(NamedTuple):
 
 
 class ArcTable:
-    """An entry is an input of an arc, a pair an input and one that uses it by some arc.
+    """Of queries and of maintenance, for which the arcs are the same and only cost differently.
+
+    An entry is an input of an arc, a pair an input and one that uses it by some arc.
 
     Pairs stand by the height of the input, the longest way from it to a node that nothing uses: what is known of all
     users of a height's nodes is known of all greater heights' before.
@@ -32,20 +34,19 @@ class ArcTable:
     user_place                        where the user of each pair stands in it
     """
 
-    def __init__(self, graph: Numbered, ways: Arcs) -> None:
+    def __init__(self, graph: Numbered) -> None:
         height = _heights(graph)
-        arcs = [(x, cost, inputs) for x, some in enumerate(ways) for cost, inputs in some]
-        entries = [(height[j], j, x, a, inputs.count(j)) for a, (x, _, inputs) in enumerate(arcs) for j in set(inputs)]
+        arcs = [(x, inputs) for x, ways in enumerate(graph.query_arcs) for _, inputs in ways]
+        entries = [(height[j], j, x, a, inputs.count(j)) for a, (x, inputs) in enumerate(arcs) for j in set(inputs)]
         entries.sort()
-        self.own = np.array([cost for _, cost, _ in arcs])
-        self.user = np.array([x for x, _, _ in arcs], dtype=np.intp)
+        self.user = np.array([x for x, _ in arcs], dtype=np.intp)
         self.input = np.array([e[1] for e in entries], dtype=np.intp)
         self.arc = np.array([e[3] for e in entries], dtype=np.intp)
         self.often = np.array([float(e[4]) for e in entries])
         below = _below(graph)
         # Whether no other input of the arc falls when this one does, so that all its slack counts against this one.
         self.is_sole = np.array(
-            [not any(below[k] >> j & 1 for k in arcs[a][2] if k != j) for _, j, _, a, _ in entries], dtype=bool
+            [not any(below[k] >> j & 1 for k in arcs[a][1] if k != j) for _, j, _, a, _ in entries], dtype=bool
         )
         users = self.user[self.arc]
         firsts = np.flatnonzero(np.diff(self.input, prepend=-1) | np.diff(users, prepend=-1))

@@ -11,7 +11,7 @@ from viewkeeper.selection.arcs import ArcTable
 from viewkeeper.selection.choice import Budget
 from viewkeeper.selection.costs import Costs, Move, Side
 from viewkeeper.selection.falls import Falls
-from viewkeeper.selection.graph import Numbered, ViewGraph
+from viewkeeper.selection.graph import ViewGraph
 from viewkeeper.selection.reach import Floats, fill, weights
 
 _ROUNDING = 1 + 1e-12
@@ -31,10 +31,11 @@ class Ceilings:
         self.costs = costs
         self.is_or = graph.kind == "or"
         empty, everything = Costs(self.graph), Costs(self.graph, self.graph.candidates)
-        self.queries = _falls(self.graph, costs.queries, empty.queries, everything.queries)
+        arcs = ArcTable(self.graph)
+        self.queries = _falls(arcs, costs.queries, empty.queries, everything.queries)
         self.carried: Falls | None = None
         if self.graph.has_updates:
-            self.carried = _falls(self.graph, costs.upkeeps, empty.upkeeps, everything.upkeeps)
+            self.carried = _falls(arcs, costs.upkeeps, empty.upkeeps, everything.upkeeps)
         self.often = np.array(self.graph.queries)
         # In an OR graph no rate exceeds what all above weigh; in others that takes long to find and hardly helps.
         self.weight = weights(self.graph) if self.is_or else np.full(len(self.graph), math.inf)
@@ -112,6 +113,6 @@ class Ceilings:
         return best
 
 
-def _falls(graph: Numbered, side: Side, empty: Side, everything: Side) -> Falls:
+def _falls(arcs: ArcTable, side: Side, empty: Side, everything: Side) -> Falls:
     dear = max((cost for cost in empty.used if cost < math.inf), default=0.0)
-    return Falls(ArcTable(graph, side.arcs), side, everything.used, dear)
+    return Falls(arcs, side, everything.used, dear)

@@ -1,8 +1,8 @@
 """The exact choice as a mixed-integer program: x(v) says whether v is kept (levels.py and flows.py say what it costs).
 
-On OR graphs the relaxation comes first. What it keeps, by parts or wholly, and what greedy keeps are few views; the
-best choice among them is nearly always the best of all. Most other views are then ruled out by their reduced costs,
-the least by which the cost grows if such a view is kept, and what is left is searched.
+The relaxation comes first. What it keeps, by parts or wholly, and what greedy keeps are few views; the best choice
+among them is nearly always the best of all. Most other views are then ruled out by their reduced costs, the least by
+which the cost grows if such a view is kept, and what is left is searched.
 """
 
 from __future__ import annotations
@@ -52,12 +52,9 @@ class Search:
         self.reason = f"greedy; nothing better was found in {seconds:.3g} s"
 
     def run(self) -> None:
-        left = set(self.graph.numbered.candidates)
-        # The relaxation of flows takes nearly as long as the search, which starts with it anyway.
-        if self.graph.kind == "or":
-            left = self._rule_out()
+        left = self._rule_out()
         if not self._is_proved():
-            least = self._solve(left, self.gap)
+            least = self._solve(left, self.gap, self._left())
             self.bound = max(self.bound, min(least, self.cost))
         if self._is_proved():
             self.reason = f"proved by HiGHS within {self.gap:.3g}"
@@ -69,7 +66,7 @@ class Search:
         if relaxed.values is None:
             return set(model.ledger.keep)
         self.bound = max(self.bound, relaxed.bound + model.ledger.constant)
-        self._solve(model.kept(relaxed, _NONE) | self.kept, self.gap / 2)
+        self._solve(model.kept(relaxed, _NONE) | self.kept, self.gap / 2, self._left() / 2)
         return model.worth_trying(relaxed, self.cost)
 
     def _left(self) -> float:
@@ -78,10 +75,10 @@ class Search:
     def _is_proved(self) -> bool:
         return self.cost - self.bound <= max(self.gap, 1e-9) * abs(self.cost)
 
-    def _solve(self, candidates: Iterable[int], gap: float) -> float:
+    def _solve(self, candidates: Iterable[int], gap: float, seconds: float) -> float:
         """Takes the best choice among these if it is better; what none of them is below comes back."""
         model = Model(self.graph, self.budget, candidates)
-        solution = model.solve(gap, self._left())
+        solution = model.solve(gap, seconds)
         kept = model.kept(solution, 0.5)
         if not self._fits(kept):
             narrow = Model(self.graph, self.budget, candidates, _NARROWER)

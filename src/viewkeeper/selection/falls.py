@@ -44,6 +44,7 @@ class Falls:
         self.lowest = np.minimum(lowest, dear)
         self.dear = dear
         self.price = np.array(side.price)
+        self.own = np.array([cost for ways in side.arcs for cost, _ in ways])
         self.cost, self.depth = np.zeros(len(arcs.user)), np.zeros(len(arcs.user))
         self.using = Passed(np.zeros(len(lowest)), len(arcs.pair_user))
         self.computing = Passed(np.zeros(len(lowest)), len(arcs.pair_user))
@@ -70,7 +71,7 @@ class Falls:
         arcs, used = self.arcs, self.using.level
         entries, starts = arcs.entries_of_arc.of(near)
         often, inputs = arcs.often[entries], arcs.input[entries]
-        self.cost[near] = arcs.own[near] + np.add.reduceat(often * used[inputs], starts)
+        self.cost[near] = self.own[near] + np.add.reduceat(often * used[inputs], starts)
         self.depth[near] = np.add.reduceat(often * (used[inputs] - self.lowest[inputs]), starts)
         pairs = _distinct(arcs.pair[entries], len(arcs.pair_user))
         entries, starts = arcs.entries_of_pair.of(pairs)

@@ -34,7 +34,7 @@ from viewkeeper.algebra.relations import (
     names,
     pass_through,
 )
-from viewkeeper.algebra.scalars import TRUE, Clock, Column, Scalar, substitute
+from viewkeeper.algebra.scalars import Clock, Column, Scalar, substitute
 from viewkeeper.algebra.sessions import has_sessions, without_sessions
 from viewkeeper.algebra.sets import as_groups
 from viewkeeper.algebra.subqueries import as_joins
@@ -48,6 +48,7 @@ from viewkeeper.sql.expressions import (
     Scope,
     clock_function,
     is_generator,
+    limits,
     refuse,
     to_generator,
     to_scalar,
@@ -98,6 +99,8 @@ def bind(tree: exp.Query, catalog: Catalog, output: tuple[str, ...]) -> Bound | 
             why = "sessions are followed only where they are grouped by, and with a constant gap"
             raise refuse(sessions[0], "session_window()", why)
         return Bound(as_read, lowered, places)
+    except RecursionError:
+        return Reason("this query", "it is nested too deeply to be followed")
     except Refusal as refusal:
         return refusal.reason
     except CannotJoin as refusal:
@@ -127,6 +130,7 @@ class _With:
 
     cte: exp.CTE
     scope: Mapping[str, _With]
+    outer: Scope | None = None
 
 
 Withs = Mapping[str, _With]
@@ -146,11 +150,11 @@ class _Binder:
     def query(self, tree: exp.Expr, withs: Withs, outer: Scope | None = None) -> _Rows:
         match tree:
             case exp.Select():
-                return self.select(tree, _with_clause(tree, withs), outer)
+                return self.select(tree, _with_clause(tree, withs, outer), outer)
             case exp.SetOperation():
-                return self.first_rows(tree, self.set_operation(tree, _with_clause(tree, withs), outer))
+                return self.first_rows(tree, self.set_operation(tree, _with_clause(tree, withs, outer), outer))
             case exp.Subquery():
-                return self.first_rows(tree, self.query(tree.this, _with_clause(tree, withs), outer))
+                return self.first_rows(tree, self.query(tree.this, _with_clause(tree, withs, outer), outer))
             case exp.Values():
                 return self.values(tree)
             case _:
@@ -185,12 +189,14 @@ class _Binder:
         self, tree: exp.Expr, rows: _Rows, scope: Scope | None = None, replaced: Mapping[str, str] | None = None
     ) -> _Rows:
         """The first rows by ORDER BY if there is a LIMIT; the order may be by what only `scope` knows."""
-        limit, offset = _limits(tree)
+        limit, offset = limits(tree)
         if limit is None and not offset:
             return rows
         if not tree.args.get("order"):
             if limit and not offset and frozenset[str]() in keys(rows.relation, NOTHING):
                 return rows  # there is one row at most
+            if limit and not offset and isinstance(tree.parent, exp.Exists):
+                return replace(rows, relation=Top(rows.relation, (), limit))  # any row will do
             clause = tree.args.get("limit") or tree.args["offset"]
             raise refuse(clause, f"{clause.key.upper()} without ORDER BY", "any rows will do, each time others")
         selected = rows.relation if scope is not None and isinstance(rows.relation, Project) else None
@@ -303,13 +309,14 @@ class _Binder:
 
     def join(self, join: exp.Join, left: Relation, scope: Scope, withs: Withs) -> tuple[Relation, Scope]:
         words = " ".join(str(join.args[k]).upper() for k in ("method", "side", "kind") if join.args.get(k))
-        kind = _JOIN_KINDS.get(words)
+        kind = _JOIN_KINDS.get(words.removeprefix("NATURAL").strip())  # NATURAL is left where there is nothing to share
         if kind is None:
             raise refuse(join, f"{words} JOIN", NOT_YET)
         if join.args.get("using"):
             raise refuse(join, "JOIN USING", "its columns could not be resolved")
         lateral = isinstance(join.this, exp.Lateral)
-        if lateral and is_generator(join.this.this) and kind == "inner" and not join.args.get("on"):
+        on = join.args.get("on") or exp.true()
+        if lateral and is_generator(join.this.this) and kind == "inner" and on == exp.true():
             return self.generated(join.this, left, scope)
         right, theirs = self.table(join.this, withs, replace(scope, columns={}, joined_by={}), scope)
         both = replace(
@@ -317,8 +324,7 @@ class _Binder:
             columns={**scope.columns, **theirs.columns},
             joined_by={**scope.joined_by, **dict.fromkeys((t for t, _ in theirs.columns), kind), **theirs.joined_by},
         )
-        on = join.args.get("on")
-        condition = to_scalar(on, both) if on is not None else TRUE
+        condition = to_scalar(on, both)
         match kind:
             case "inner" | "left" if lateral:
                 return Join(left, right, kind, condition, lateral=True), both
@@ -372,7 +378,7 @@ class _Binder:
         """A common table expression is read once; every other use of it is the same relation under other names."""
         known = self.common.get(id(named.cte))
         if known is None:
-            rows = self.query(named.cte.this, named.scope)
+            rows = self.query(named.cte.this, named.scope, named.outer)
             known = _Rows(rows.relation, tuple(_column_aliases(named.cte)) or rows.labels)
             self.common[id(named.cte)] = known
             return known
@@ -431,15 +437,15 @@ def _refuse_clauses(tree: exp.Expr, clauses: tuple[str, ...]) -> None:
             raise refuse(node[0] if isinstance(node, list) else node, _CLAUSES[clause], NOT_YET)
 
 
-def _with_clause(tree: exp.Query, outer: Withs) -> Withs:
+def _with_clause(tree: exp.Query, known: Withs, outer: Scope | None) -> Withs:
     clause = tree.args.get("with_")
     if clause is None:
-        return outer
+        return known
     if clause.args.get("recursive"):
         raise refuse(clause, "WITH RECURSIVE", "a recursive result is not the sum of its changes")
-    inner = dict(outer)
+    inner = dict(known)
     for cte in clause.expressions:
-        inner[cte.alias.lower()] = _With(cte, dict(inner))
+        inner[cte.alias.lower()] = _With(cte, dict(inner), outer)
     return inner
 
 
@@ -459,18 +465,6 @@ def _branches(rel: Relation, distinct: bool) -> tuple[Relation, ...]:
 
 def _renamed(rel: Relation, outputs: list[str]) -> Relation:
     return Project(rel, tuple(Item(n, Column(f.name), UNKNOWN) for n, f in zip(outputs, rel.schema, strict=True)))
-
-
-def _limits(tree: exp.Expr) -> tuple[int | None, int]:
-    """LIMIT and OFFSET as numbers."""
-    found: list[int | None] = []
-    for clause in ("limit", "offset"):
-        node = tree.args.get(clause)
-        value = node.args.get("expression") if node else None
-        if node and not (isinstance(value, exp.Literal) and value.is_int):
-            raise refuse(node, clause.upper(), "only a number can be maintained from changes")
-        found.append(int(value.name) if value else None)
-    return found[0], found[1] or 0
 
 
 def _is_label(tree: exp.Expr) -> bool:

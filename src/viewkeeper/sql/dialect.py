@@ -35,6 +35,7 @@ _SPECIAL_SYNTAX = (
     "TRIM",
     "OVERLAY",
 )
+_ALSO_CALLED = ("SUBSTRING", "SUBSTR", "POSITION")  # `substr(s, 2)` beside `substr(s FROM 2)`
 _CONSTRUCTORS = (
     "EXPLODE",
     "EXPLODE_OUTER",
@@ -52,6 +53,20 @@ def _aggregate(name: str) -> Callable[[list[exp.Expr]], exp.Expr]:
     return lambda args: exp.AnonymousAggFunc(this=name, expressions=list(args))
 
 
+def _as_called(name: str, own_syntax: Callable[[SparkParser], exp.Expr]) -> Callable[[SparkParser], exp.Expr]:
+    """A call under the name it was written with, which Spark shows in its plans, unless it has words between."""
+
+    def parse(parser: SparkParser) -> exp.Expr:
+        begin = parser._index
+        args = parser._parse_csv(parser._parse_bitwise)
+        if parser._curr.token_type == TokenType.R_PAREN:
+            return exp.Anonymous(this=name, expressions=args)
+        parser._retreat(begin)
+        return own_syntax(parser)
+
+    return parse
+
+
 class ViewSpark(Spark):
     """Spark 4 as written by people, unchanged by reading and writing it."""
 
@@ -66,7 +81,9 @@ class ViewSpark(Spark):
             **{k: SparkParser.FUNCTIONS[k] for k in _CONSTRUCTORS if k in SparkParser.FUNCTIONS},
         }
         FUNCTION_PARSERS: ClassVar[Any] = {
-            k: v for k, v in SparkParser.FUNCTION_PARSERS.items() if k in _SPECIAL_SYNTAX
+            k: _as_called(k, v) if k in _ALSO_CALLED else v
+            for k, v in SparkParser.FUNCTION_PARSERS.items()
+            if k in _SPECIAL_SYNTAX
         }
 
         COLON_IS_VARIANT_EXTRACT = True  # v:a.b

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
+from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from viewkeeper.errors import Position, SqlError
+from viewkeeper.sql.names import TableMention, table_mentions
 from viewkeeper.sql.parse import tokenize
+from viewkeeper.sql.render import quote
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,50 @@ class Expanded:
             at -= len(piece.by) - (piece.end - piece.start)
         before = self.written[:at]
         return Position(before.count("\n") + 1, at - (before.rfind("\n") + 1) + 1)
+
+
+def without_schemas(tree: exp.Query, whole: Callable[[tuple[str, ...]], tuple[str, ...]]) -> Iterator[Piece]:
+    """Columns that are called by the schema of their table, called by the table alone; `whole` is a table's whole name.
+
+    Tables of the same name in several schemas get one of their own each. Spark reads `a.b.c` by schema, table and
+    column before anything else.
+    """
+    others = {alias.name.lower() for alias in tree.find_all(exp.TableAlias)}
+    mentions: dict[str, dict[tuple[str, ...], list[TableMention]]] = {}
+    for mention in table_mentions(tree):
+        if not mention.aliased and mention.parts[-1].lower() not in others:
+            tables = mentions.setdefault(mention.parts[-1].lower(), {})
+            tables.setdefault(_lower(whole(mention.parts)), []).append(mention)
+    called: dict[tuple[str, ...], list[tuple[int, int]]] = {}
+    for column in tree.find_all(exp.Column):
+        table, place = _table_of(column, mentions)
+        if table:
+            called.setdefault(table, []).append(place)
+        elif len(column.parts) > 1 and len(mentions.get(column.parts[0].name.lower(), ())) > 1:
+            return  # whose it is only Spark knows
+    for name, tables in mentions.items():
+        for number, (table, named) in enumerate(tables.items(), 1):
+            alias = name if len(tables) == 1 else f"{name}_{number}"
+            yield from (Piece(start, end, quote(alias)) for start, end in called.get(table, ()))
+            if len(tables) > 1:
+                yield from (Piece(mention.end, mention.end, f" AS {quote(alias)}") for mention in named)
+
+
+def _table_of(
+    column: exp.Column, mentions: Mapping[str, Mapping[tuple[str, ...], object]]
+) -> tuple[tuple[str, ...], tuple[int, int]]:
+    """The table by whose schema a column is called, and where that stands; of any other column, nothing."""
+    parts = column.parts
+    for last in range(len(parts) - 2, 0, -1):
+        called = _lower(tuple(part.name for part in parts[: last + 1]))
+        found = [table for table in mentions.get(called[-1], ()) if table[-len(called) :] == called]
+        if len(found) == 1:
+            return found[0], (parts[0].meta["start"], parts[last].meta["end"] + 1)
+    return (), (0, 0)
+
+
+def _lower(parts: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(part.lower() for part in parts)
 
 
 @dataclass(frozen=True)

@@ -22,13 +22,22 @@ class Scope:
     """What an expression can see: columns by (table, name), and the scope around a subquery.
 
     `joined_by` says how each table after the first was joined, which decides the value of a column that USING
-    shares. `read` binds a subquery that stands in an expression.
+    shares. `measured` are the columns that hold aggregates, by their text, which subqueries may ask for.
+    `read` binds a subquery that stands in an expression.
     """
 
     columns: Names = field(default_factory=dict)
     joined_by: Mapping[str, str] = field(default_factory=dict)
     outer: Scope | None = None
+    measured: Mapping[str, str] = field(default_factory=dict)
     read: Callable[[exp.Expr, Scope], Relation] | None = None
+
+    def measure_around(self, tree: exp.Expr) -> Outer | None:
+        """The aggregate as a column of an enclosing query, whose groups have it."""
+        if self.outer is None or not isinstance(tree, exp.AggFunc):
+            return None
+        name = self.outer.measured.get(generate(tree))
+        return Outer(name) if name is not None else self.outer.measure_around(tree)
 
     def resolve(self, table: str, name: str) -> Scalar | None:
         """The column, one of an enclosing query, or None."""
@@ -98,10 +107,8 @@ def _is_aggregate(tree: exp.Expr) -> bool:
 
 def to_scalar(tree: exp.Expr, scope: Scope, replaced: Mapping[str, str] | None = None) -> Scalar:
     """The expression as a scalar. `replaced` gives the column that holds an expression of this text."""
-    if replaced and (name := replaced.get(generate(tree))) is not None:
-        return Column(name)
-    if (moment := clock_function(tree)) is not None:
-        return Clock(moment)
+    if (known := _known(tree, scope, replaced)) is not None:
+        return known
     _check(tree)
     match tree:
         case exp.Column():
@@ -135,6 +142,15 @@ def to_scalar(tree: exp.Expr, scope: Scope, replaced: Mapping[str, str] | None =
             return call(_BINARY[type(tree)], left, right)
         case _:
             return _verbatim(tree, scope, replaced)
+
+
+def _known(tree: exp.Expr, scope: Scope, replaced: Mapping[str, str] | None) -> Scalar | None:
+    """What is there already under this text, or is one value for all rows."""
+    if replaced and (name := replaced.get(generate(tree))) is not None:
+        return Column(name)
+    if (moment := clock_function(tree)) is not None:
+        return Clock(moment)
+    return scope.measure_around(tree)
 
 
 def _resolve(column: exp.Column, scope: Scope) -> Scalar:
@@ -194,6 +210,18 @@ def _verbatim(tree: exp.Expr, scope: Scope, replaced: Mapping[str, str] | None) 
         end = hole.end()
     parts.append(text[end:])
     return Verbatim(tuple(parts), tuple(args[i] for i in order))
+
+
+def limits(tree: exp.Expr) -> tuple[int | None, int]:
+    """LIMIT and OFFSET as numbers."""
+    found: list[int | None] = []
+    for clause in ("limit", "offset"):
+        node = tree.args.get(clause)
+        value = node.args.get("expression") if node else None
+        if node and not (isinstance(value, exp.Literal) and value.is_int):
+            raise refuse(node, clause.upper(), "only a number can be maintained from changes")
+        found.append(int(value.name) if value else None)
+    return found[0], found[1] or 0
 
 
 def is_generator(tree: exp.Expr) -> bool:

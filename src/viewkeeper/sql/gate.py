@@ -23,6 +23,7 @@ _RENAME = re.compile(r"#(\d+) AS #(\d+)(?=[,\]]|$)")
 _GENERATE = re.compile(r"(Generate .*, (?:true|false), )\w+, \[")  # the alias of a LATERAL VIEW
 _MADE = re.compile(r"Generate .*, \[([\d, ]*)\], (?:true|false), \[([^\[\]]*)\]")  # what is dropped, what is made
 _HINT = re.compile(r", (?:left|right)Hint=\([^()]*\)")
+_ALWAYS = re.compile(r"(?<=Outer), true$", re.MULTILINE)  # a join on nothing, as which Spark also shows it
 _PLACING = re.compile(r"Sort \[.*\], (?:true|false)|Repartition|RebalancePartitions")
 _ORDERED = ("GlobalLimit", "LocalLimit", "Offset", "Aggregate")  # Spark drops a sort that an aggregate does not mind
 _AGGREGATE = re.compile(rf"\b(?:{'|'.join(sorted(AGGREGATES))})\(")
@@ -46,7 +47,7 @@ def canonical(plan: str) -> str:
         plan = re.sub(re.escape(name) + rf"#{number}(?!\d)", f"#{number}", plan, flags=re.IGNORECASE)
     plan = _LAMBDA.sub(lambda found: f"lambda {found[1].lower()}", plan)
     plan = _ATTRIBUTE.sub(r"#\1", plan).replace("Join Cross", "Join Inner")
-    plan = _HINT.sub("", _GENERATE.sub(r"\1[", plan))
+    plan = _ALWAYS.sub("", _HINT.sub("", _GENERATE.sub(r"\1[", plan)))
     root = _tree(plan.splitlines())
     shown = _Canon(_defined(root)).visit(_left_outer(root))
     return "\n".join([f"output {shown.outputs}", *shown.lines])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 
@@ -86,7 +87,7 @@ def bind_groups(
     grouped_by, sets = _group_keys(tree)
     keys = {generate(k): below.value(k, to_scalar(k, scope)) for k in grouped_by}
     measures: dict[str, Measure] = {}
-    for call in (a for output in _above_groups(tree) for a in aggregate_calls(output)):
+    for call in (a for e in _above_groups(tree) for a in (*aggregate_calls(e), *_asked_by_subqueries(e, tree, scope))):
         if generate(call) not in measures:
             measures[generate(call)] = measure = below.measure(call)
             if measure.function in AMBIGUOUS and _ordered_below(tree):
@@ -100,7 +101,8 @@ def bind_groups(
     )
     replaced = {**keys, **{text: m.name for text, m in measures.items()}}
     # Only what is grouped by can be seen from now on, by subqueries too.
-    seen = replace(scope, columns={at: n for at, n in scope.columns.items() if n in keys.values()})
+    visible = {at: n for at, n in scope.columns.items() if n in keys.values()}
+    seen = replace(scope, columns=visible, measured={text: m.name for text, m in measures.items()})
     if having:
         grouped = Filter(grouped, to_scalar(having.this, seen, replaced))
     return grouped, seen, replaced
@@ -111,6 +113,21 @@ def _ordered_below(tree: exp.Select) -> bool:
     source = tree.args["from_"].this if tree.args.get("from_") else None
     query = source.this if isinstance(source, exp.Subquery) else None
     return query is not None and bool(ordered_by(query)) and not query.args.get("limit")
+
+
+def _asked_by_subqueries(above: exp.Expr, tree: exp.Select, scope: Scope) -> Iterator[exp.Expr]:
+    """Aggregates over this SELECT's rows that stand in the WHERE of a subquery: HAVING EXISTS (… WHERE x < min(y))."""
+    for query in above.find_all(exp.Select):
+        where = query.args.get("where")
+        for call in where.find_all(exp.AggFunc) if where else ():
+            read = [(c.table.lower(), c.name.lower()) for c in call.find_all(exp.Column)]
+            inside = call.find_ancestor(exp.Select)
+            while inside is not None and inside is not tree:
+                sources = (inside.args.get("from_"), *(inside.args.get("joins") or ()))
+                read = [at for at in read if at[0] not in {s.this.alias_or_name.lower() for s in sources if s}]
+                inside = inside.find_ancestor(exp.Select)
+            if read and len(read) == len(list(call.find_all(exp.Column))) and set(read) <= scope.columns.keys():
+                yield call
 
 
 def _above_groups(tree: exp.Select) -> list[exp.Expr]:

@@ -52,6 +52,12 @@ def table_mentions(tree: exp.Query) -> tuple[TableMention, ...]:
     return tuple(found)
 
 
+def names_schemas(tree: exp.Query) -> bool:
+    """Whether a column may be called by its table with the schema that this is in, as in `shop.sales.price`."""
+    tables = {mention.parts[-1].lower() for mention in table_mentions(tree) if not mention.aliased}
+    return any(part.name.lower() in tables for column in tree.find_all(exp.Column) for part in column.parts[1:-1])
+
+
 def table_uses(tree: exp.Query, catalog: Resolver) -> tuple[TableUse, ...]:
     return tuple(TableUse(catalog.resolve(mention.parts), mention) for mention in table_mentions(tree))
 
@@ -120,6 +126,8 @@ def qualify_names(tree: exp.Query, sources: Mapping[str, Named]) -> exp.Query:
         qualified = qualify(tree, schema=schema, dialect=ViewSpark, quote_identifiers=False)
     except SqlglotError as error:
         raise Refusal(Reason("this query", f"its names could not be resolved: {error}")) from error
+    except AssertionError as error:  # columns of one name in a subquery that is read by *
+        raise Refusal(Reason("this query", "its names could not be resolved")) from error
     if not isinstance(qualified, exp.Query):
         raise Refusal(Reason("this query", "its names could not be resolved"))
     for mark in list(qualified.find_all(exp.Parameter)):
@@ -127,7 +135,34 @@ def qualify_names(tree: exp.Query, sources: Mapping[str, Named]) -> exp.Query:
             mark.replace(beside[mark.name])
     for select in qualified.find_all(exp.Select):
         _using_shared(select)
+    _shared_in_having(qualified, sources)
     return qualified
+
+
+def _shared_in_having(tree: exp.Query, sources: Mapping[str, Named]) -> None:
+    """Columns that sqlglot leaves as they are in HAVING: those that USING or NATURAL shares, and of queries around."""
+    for scope in traverse_scope(tree):
+        having = scope.expression.args.get("having")
+        for column in list(having.find_all(exp.Column)) if having else ():
+            if column.table or column.find_ancestor(exp.Query) is not scope.expression:
+                continue
+            around: Scope | None = scope
+            owners = _owners(column, scope, sources)
+            while not owners and around is not None and around.is_subquery:
+                around = around.parent
+                owners = _owners(column, around, sources)
+            first, *others = owners or [column]
+            column.replace(exp.Coalesce(this=first, expressions=others) if others else first)
+
+
+def _owners(column: exp.Column, scope: Scope | None, sources: Mapping[str, Named]) -> list[exp.Column]:
+    """The column as each table of a SELECT has it, in the order of FROM."""
+    if scope is None:
+        return []
+    select = scope.expression
+    tables = (t.this.alias_or_name for t in (select.args.get("from_"), *(select.args.get("joins") or ())) if t)
+    having_it = (t for t in tables if column.name.lower() in _columns_of(scope.sources.get(t), sources))
+    return [exp.column(column.name, table=t) for t in having_it]
 
 
 def _using_shared(select: exp.Select) -> None:

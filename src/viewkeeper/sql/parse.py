@@ -9,12 +9,15 @@ from sqlglot.errors import ParseError, TokenError
 from sqlglot.optimizer.normalize_identifiers import normalize_identifiers
 from sqlglot.tokenizer_core import Token, TokenType
 
+from viewkeeper.algebra.node import room_to_walk
 from viewkeeper.errors import Position, SqlError
 from viewkeeper.sql.dialect import ViewSpark
 
 Tree = exp.Expr
 _TYPED_LITERALS = frozenset({"DATE", "TIMESTAMP", "TIMESTAMP_NTZ", "TIMESTAMP_LTZ", "TIME"})
 _UNIT_FUNCTIONS = frozenset("DATEADD DATE_ADD TIMESTAMPADD DATEDIFF DATE_DIFF TIMEDIFF TIMESTAMPDIFF".split())
+# What sqlglot ends in where it knows the beginning of a syntax and not all of it, as of Spark's pipes.
+_STUMBLES = (AssertionError, AttributeError, IndexError, KeyError, TypeError, ValueError)
 
 _NAMES = frozenset({TokenType.VAR, TokenType.IDENTIFIER})
 _SELECT_ALL = ((TokenType.SELECT, "SELECT"), (TokenType.STAR, "*"), (TokenType.FROM, "FROM"))
@@ -74,12 +77,17 @@ def tokenize(sql: str) -> list[Token]:
 
 def parse_query(sql: str) -> exp.Query:
     """The tree of one query; SqlError for what sqlglot cannot read or is known to misread."""
+    room_to_walk()
     tokens = _spelled_out(tokenize(sql))
     _mend_tokens(tokens)
     try:
         trees = [t for t in ViewSpark().parser().parse(tokens, sql) if t is not None]
     except ParseError as error:
         raise _from_parse_error(error) from error
+    except RecursionError as error:
+        raise SqlError("the text cannot be read: it is nested too deeply") from error
+    except _STUMBLES as error:
+        raise SqlError(f"the text cannot be read: {error}") from error
     if len(trees) != 1 or not isinstance(trees[0], exp.Query):
         raise SqlError("not a single query")
     _keep_unpivoted_names(trees[0])

@@ -13,6 +13,9 @@ from viewkeeper.errors import ViewkeeperError
 from viewkeeper.store.files import file_name
 from viewkeeper.store.log import Commit, Metadata, TableLog
 
+CHANGE_TYPE = "_change_type"  # the column of a change data feed that says what happened to a row
+CAME = ("insert", "update_postimage")  # of its values, those of rows that are there now
+
 
 @dataclass(frozen=True)
 class Unchanged:

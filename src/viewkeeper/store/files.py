@@ -7,9 +7,10 @@ itself would do no more than that: no partition columns, no mapped column names,
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from deltalake import DeltaTable
@@ -41,6 +42,12 @@ class DataFiles:
             tuple(path for path in self.whole if file_name(path) in wanted),
             tuple((path, gone) for path, gone in self.masked if file_name(path) in wanted),
         )
+
+    def with_text(self, name: str) -> DataFiles:
+        """The same files, with a column of text that the table does not have."""
+        schema = json.loads(self.schema)
+        schema["fields"].append({"name": name, "type": "string", "nullable": True, "metadata": {}})
+        return replace(self, schema=json.dumps(schema))
 
 
 def local(path: str) -> str:

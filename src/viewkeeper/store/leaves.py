@@ -10,10 +10,9 @@ from viewkeeper.algebra.relations import WEIGHT, Join, ScanColumn, Side, State
 from viewkeeper.errors import InternalError
 from viewkeeper.sql.clock import moment_value
 from viewkeeper.sql.render import quote, string_literal
-from viewkeeper.store.changes import Feed, Files, SourceChange, Unchanged, Unreadable
+from viewkeeper.store.changes import CAME, CHANGE_TYPE, Feed, Files, SourceChange, Unchanged, Unreadable
 
-CHANGE_TYPE = "_change_type"  # in a change data feed
-SIGN = f"CASE WHEN {CHANGE_TYPE} IN ('insert', 'update_postimage') THEN 1L ELSE -1L END"
+SIGN = f"CASE WHEN {CHANGE_TYPE} IN ({', '.join(map(string_literal, CAME))}) THEN 1L ELSE -1L END"
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import Any
 from typing import Literal as OneOf
 
 from viewkeeper.algebra.codec import decode, encode
+from viewkeeper.algebra.node import room_to_walk
 from viewkeeper.algebra.reasons import Reason
 from viewkeeper.algebra.relations import Relation
 from viewkeeper.errors import Position, StorageError
@@ -87,6 +88,7 @@ class View:
 
     @classmethod
     def from_json(cls, text: str) -> View:
+        room_to_walk()
         try:
             return cls._from_data(json.loads(text))
         except (KeyError, TypeError, ValueError) as error:

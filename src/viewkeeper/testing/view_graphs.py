@@ -11,6 +11,7 @@ from typing import Literal as OneOf
 from viewkeeper.selection.graph import Arc, Layout, View, ViewGraph
 
 Shape = OneOf["tree", "density", "edges"]
+StudyShape = OneOf["chains", "density", "edges"]
 
 
 def figure_2_2(views: str = "12345") -> ViewGraph:
@@ -76,9 +77,36 @@ def random_or_graph(
                 below.append({j for j in range(i) if rng.random() < density} or {rng.randrange(i)})
             case "edges":
                 below.append({rng.randrange(i) for _ in range(2)})
+    return _or_graph(rng, below, updates=updates, cheap=cheap)
+
+
+def study_graph(rng: Random, n: int, shape: StudyShape, density: float = 0.0) -> ViewGraph:
+    """The graphs of the thesis' study [3.6], as it describes them: n views of one base table, edges by a coin.
+
+    A view without an edge is computed from the base table. In its balanced trees ("chains") each view has two others it
+    can be computed from: only so are there as few inverted trees as the thesis counts, O(n²), for only those on the way
+    to the top of the tree are above a view.
+    """
+    below: list[set[int]] = [set() for _ in range(n + 1)]
+    match shape:
+        case "chains":
+            for k in range(n):
+                below[n - k] = {n - child for child in (2 * k + 1, 2 * k + 2) if child < n}
+        case "density":
+            for i in range(1, n + 1):
+                below[i] = {j for j in range(1, i) if rng.random() < density}
+        case "edges":
+            pairs = [(i, j) for i in range(1, n + 1) for j in range(1, i)]
+            for i, j in rng.sample(pairs, min(2 * n, len(pairs))):
+                below[i].add(j)
+    return _or_graph(rng, [set(), *(some or {0} for some in below[1:])], updates=True, cheap=1.0)
+
+
+def _or_graph(rng: Random, below: list[set[int]], *, updates: bool, cheap: float) -> ViewGraph:
+    """Node i is computed from any of those below it; the first is the base table."""
     sizes = [1000.0]
     nodes = [View("v0", size=sizes[0], reading=sizes[0], change=sizes[0])]
-    for i in range(1, n):
+    for i in range(1, len(below)):
         size = max(1.0, round(min(sizes[j] for j in below[i]) * rng.uniform(0.3, 0.99), 3))
         sizes.append(size)
         nodes.append(

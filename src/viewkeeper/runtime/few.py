@@ -1,0 +1,30 @@
+"""Few rows, held by Spark's driver: queries over them start no job of their own, and know how few they are."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from viewkeeper.algebra.identity import is_comparable
+
+FETCHED_ROWS = 20_000  # more rows than this are not brought to the driver
+
+
+def given(session: SparkSession, rows: pa.Table) -> DataFrame:
+    """Rows of this process."""
+    return session.createDataFrame(rows, from_arrow_schema(rows.schema))
+
+
+def fetched(frame: DataFrame) -> DataFrame:
+    """The rows of a query."""
+    java, session = getattr(frame, "_jdf", None), frame.sparkSession
+    plain = all(_is_plain(field.dataType.simpleString()) for field in frame.schema.fields)
+    if java is None or not plain:  # Spark Connect keeps its driver to itself
+        return frame.localCheckpoint()
+    return DataFrame(session._jsparkSession.createDataFrame(java.collectAsList(), java.schema()), session)
+
+
+def _is_plain(type_: str) -> bool:
+    """Whether values of the type survive the way to the driver and back."""
+    return is_comparable(type_) and "interval" not in type_ and "void" not in type_

@@ -1,0 +1,98 @@
+"""The net change of a table, read before its use and held under a temporary name: what was seen of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, Observation, SparkSession
+from pyspark.sql import functions as f
+
+from viewkeeper.algebra.relations import WEIGHT
+from viewkeeper.changes.meeting import Spread
+from viewkeeper.runtime import spreads
+from viewkeeper.runtime.few import fetched, given
+from viewkeeper.sql.render import quote
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is to be known of a change with these columns.
+
+    matters    the condition that a row must meet to matter; None if any row does
+    compared   the columns whose values are wanted
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    matters: Column | None
+    compared: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class FirstRead:
+    """How many rows there are under the name, how many of them go, whether any matters, and which values they have."""
+
+    name: str
+    columns: frozenset[str]
+    rows: int
+    went: int
+    matters: bool
+    spreads: Mapping[str, Spread]
+    seen: Mapping[str, Sequence[Any]] = field(default_factory=dict)  # of few rows, the columns that are compared
+
+    def stays(self, key: tuple[str, ...]) -> bool | None:
+        """Whether any value of a key both comes and goes; None where that was not seen."""
+        if not key or not self.seen.keys() >= {WEIGHT, *key}:
+            return None
+        signs: dict[tuple[Any, ...], set[bool]] = {}
+        for weight, *value in zip(self.seen[WEIGHT], *(self.seen[column] for column in key), strict=True):
+            signs.setdefault(tuple(value), set()).add(weight > 0)
+        return any(len(both) > 1 for both in signs.values())
+
+
+def here(session: SparkSession, rows: pa.Table, asked: Asked) -> FirstRead:
+    """Of rows that this process has."""
+    held = given(session, rows)
+    held.createOrReplaceTempView(asked.name)
+    seen = {column: rows[column].to_pylist() for column in (WEIGHT, *asked.compared)}
+    return _seen(asked, seen, matters=asked.matters is None or not held.where(asked.matters).isEmpty())
+
+
+def few(rows: DataFrame, asked: Asked) -> FirstRead:
+    """Of few rows: what is asked of them is seen sooner than Spark would count it."""
+    held = fetched(rows)
+    held.createOrReplaceTempView(asked.name)
+    found = held.select(f.col(WEIGHT), _condition(asked), *map(quote, asked.compared)).collect()
+    values = {column: [row[n] for row in found] for n, column in enumerate((WEIGHT, "", *asked.compared))}
+    return _seen(asked, values, matters=any(values.pop("")))
+
+
+def many(rows: DataFrame, asked: Asked) -> FirstRead:
+    """Of more rows, which stay where they are."""
+    counted = Observation()
+    observed = rows.observe(
+        counted,
+        f.count(f.lit(1)).alias("rows"),
+        f.count_if(f.col(WEIGHT) < 0).alias("went"),
+        f.count_if(_condition(asked)).alias("matter"),
+        *spreads.measures(asked.compared),
+    )
+    observed.localCheckpoint().createOrReplaceTempView(asked.name)
+    found = counted.get
+    rows_and_went = int(found["rows"]), int(found["went"])
+    values = spreads.measured(asked.compared, found)
+    return FirstRead(asked.name, frozenset(asked.columns), *rows_and_went, bool(found["matter"]), values)
+
+
+def _seen(asked: Asked, seen: Mapping[str, Sequence[Any]], *, matters: bool) -> FirstRead:
+    rows, went = len(seen[WEIGHT]), sum(weight < 0 for weight in seen[WEIGHT])
+    found = ((column, spreads.spread_of(seen[column])) for column in asked.compared)
+    values = {column: spread for column, spread in found if spread is not None}
+    return FirstRead(asked.name, frozenset(asked.columns), rows, went, matters and rows > 0, values, seen)
+
+
+def _condition(asked: Asked) -> Column:
+    return f.lit(True) if asked.matters is None else asked.matters

@@ -1,0 +1,105 @@
+"""Rows of data files, read without Spark."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import math
+from collections import Counter
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from viewkeeper.store.changes import CHANGE_TYPE
+from viewkeeper.store.files import DataFiles
+from viewkeeper.store.rows import Part, net_change, rows_of
+
+pytestmark = pytest.mark.core
+
+KEY = {"k": "long", "name": "string"}
+
+
+def schema(types: dict[str, object]) -> str:
+    fields = [{"name": name, "type": type_, "nullable": True, "metadata": {}} for name, type_ in types.items()]
+    return json.dumps({"type": "struct", "fields": fields})
+
+
+def files(folder: Path, table: pa.Table, types: dict[str, object], **options: Any) -> DataFiles:
+    path = folder / f"{len(list(folder.iterdir()))}.parquet"
+    pq.write_table(table, path, **options)
+    return DataFiles(schema(types), (str(path),))
+
+
+ROWS = st.lists(st.tuples(st.integers(0, 2) | st.none(), st.sampled_from(["a", "b", None])), max_size=8)
+
+
+@given(came=ROWS, went=ROWS, told=ROWS, kinds=st.data())
+def test_a_net_change_is_what_came_less_what_went(
+    tmp_path_factory: pytest.TempPathFactory, came: list[Any], went: list[Any], told: list[Any], kinds: st.DataObject
+) -> None:
+    folder = tmp_path_factory.mktemp("rows")
+    shape = pa.schema([("k", pa.int64()), ("name", pa.string())])
+    kind = st.sampled_from(["insert", "delete", "update_preimage", "update_postimage"])
+    said = [kinds.draw(kind) for _ in told]
+    feed = _table(shape, told).append_column(CHANGE_TYPE, pa.array(said, pa.string()))
+    parts = [
+        Part(files(folder, feed, KEY).with_text(CHANGE_TYPE), None),
+        Part(files(folder, _table(shape, came), KEY), 1),
+        Part(files(folder, _table(shape, went), KEY), -1),
+    ]
+    expected = Counter(came)
+    expected.subtract(Counter(went))
+    for row, what in zip(told, said, strict=True):
+        expected[row] += 1 if what in ("insert", "update_postimage") else -1
+    net = net_change(parts, ("k", "name"))
+    assert net is not None
+    found = [tuple(row.values()) for row in net.to_pylist()]
+    assert sorted(found, key=repr) == sorted(((*row, n) for row, n in expected.items() if n), key=repr)
+
+
+def _table(shape: pa.Schema, rows: list[Any]) -> pa.Table:
+    return pa.table([[row[n] for row in rows] for n in range(len(shape))], schema=shape)
+
+
+def test_numbers_that_are_equal_to_spark_are_equal_here(tmp_path: Path) -> None:
+    came = pa.table({"x": pa.array([0.0, math.nan, 1.5], pa.float64())})
+    went = pa.table({"x": pa.array([-0.0, -math.nan], pa.float64())})
+    types: dict[str, object] = {"x": "double"}
+    net = net_change([Part(files(tmp_path, came, types), 1), Part(files(tmp_path, went, types), -1)], ("x",))
+    assert net is not None
+    assert net.to_pylist() == [{"x": 1.5, "__vk_weight": 1}]
+
+
+def test_a_column_that_came_later_than_a_file_is_null_in_it_and_case_does_not_count(tmp_path: Path) -> None:
+    read = rows_of(files(tmp_path, pa.table({"K": pa.array([1, 2])}), KEY), ("k", "name"))
+    assert read is not None
+    assert read.to_pylist() == [{"k": 1, "name": None}, {"k": 2, "name": None}]
+
+
+def test_moments_are_read_as_they_were_stored(tmp_path: Path) -> None:
+    moment = datetime.datetime(2024, 5, 1, 12, tzinfo=datetime.UTC)
+    table = pa.table({"at": pa.array([moment], pa.timestamp("us", "UTC")), "d": pa.array([Decimal("1.50")])})
+    types: dict[str, object] = {"at": "timestamp", "d": "decimal(3,2)"}
+    for old in (False, True):
+        read = rows_of(files(tmp_path, table, types, use_deprecated_int96_timestamps=old), ("at", "d"))
+        assert read is not None
+        assert read.to_pylist() == [{"at": moment, "d": Decimal("1.50")}]
+
+
+def test_what_may_mean_something_else_is_left_to_spark(tmp_path: Path) -> None:
+    day = pa.table({"day": pa.array([datetime.date(1500, 1, 1)])})
+    julian = day.replace_schema_metadata({"org.apache.spark.legacyDateTime": ""})
+    numbers = files(tmp_path, pa.table({"k": [1]}), {"k": "long"})
+    assert rows_of(files(tmp_path, day, {"day": "date"}), ("day",)) is not None
+    assert rows_of(files(tmp_path, julian, {"day": "date"}), ("day",)) is None
+    assert rows_of(numbers, ("k",)) is not None
+    assert rows_of(DataFiles(schema({"k": "integer"}), numbers.whole), ("k",)) is None  # the file has another type
+    assert rows_of(DataFiles(schema({"k": {"type": "array"}}), numbers.whole), ("k",)) is None
+    assert rows_of(DataFiles(numbers.schema, (), ((numbers.whole[0], (0,)),)), ("k",)) is None  # rows were deleted
+    assert rows_of(DataFiles(numbers.schema, (str(tmp_path / "gone.parquet"),)), ("k",)) is None
