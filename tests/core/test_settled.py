@@ -27,7 +27,7 @@ from viewkeeper.algebra.relations import (
 )
 from viewkeeper.algebra.scalars import Cast, Column, Literal
 from viewkeeper.algebra.settled import in_order, settled, why_not_settled
-from viewkeeper.changes.stored import stored_form, why_not_maintainable
+from viewkeeper.changes.stored import KeptBag, stored_form, why_not_maintainable
 from viewkeeper.changes.weights import net, weighted
 from viewkeeper.errors import Position
 from viewkeeper.sql.render import render
@@ -170,6 +170,22 @@ def test_sums_by_distance_are_those_of_the_frame(
 def test_another_function_over_a_frame_by_distance_is_left_alone() -> None:
     rel = window("STDDEV", "RANGE BETWEEN 3 PRECEDING AND CURRENT ROW")
     assert without_ties(rel) == rel and not is_settled(rel.columns[0])
+
+
+def test_what_has_no_order_stays_as_it_is() -> None:
+    rel = Scan("v", (ScanColumn("g", "g", "int"), ScanColumn("x", "x", "variant")))
+    picked = Aggregate(
+        rel, ("g",), (Measure("l", "collect_list", ("x",), "array<variant>"), Measure("f", "first", ("g",), "int"))
+    )
+    (listed, first) = settled(picked).measures  # type: ignore[attr-defined]
+    assert not listed.settled and first.settled
+
+
+def test_groups_of_which_a_table_could_not_hold_all_are_kept_as_rows() -> None:
+    rel = Scan("t", (ScanColumn("g", "g", "int"), ScanColumn("x", "x", "interval day to second")))
+    lasted = Aggregate(rel, ("g",), (Measure("s", "sum", ("x",), "interval day to second"),))
+    shown = Project(lasted, (Item("g", Column("g"), "int"), Item("s", Cast(Column("s"), "string"), "string")))
+    assert isinstance(stored_form(shown, "v").kept, KeptBag)
 
 
 def test_a_refusal_says_where() -> None:

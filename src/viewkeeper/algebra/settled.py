@@ -51,7 +51,12 @@ def settled(rel: Relation) -> Relation:
     below = with_inputs(rel, tuple(settled(i) for i in inputs(rel)))
     if not isinstance(below, Aggregate):
         return below
-    return replace(below, measures=tuple(replace(m, settled=_unsettled(m)) for m in below.measures))
+    types = {f.name: f.type for f in below.input.schema}
+    return replace(below, measures=tuple(replace(m, settled=_can_settle(m, types)) for m in below.measures))
+
+
+def _can_settle(measure: Measure, types: Mapping[str, str]) -> bool:
+    return _unsettled(measure) and all(is_comparable(types[a]) for a in measure.args)
 
 
 def settled_pick(measure: Measure, types: Mapping[str, str]) -> Measure:

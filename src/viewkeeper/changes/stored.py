@@ -152,7 +152,7 @@ class StoredForm:
 def stored_form(definition: Relation, backing: str) -> StoredForm:
     """How to keep a view of this definition in the table `backing`."""
     above, core = _above(definition)
-    if isinstance(core, Aggregate):
+    if isinstance(core, Aggregate) and all(is_stored(f.type) for f in core.schema):
         return _groups(core, above, backing)
     at, top = next(((n, o) for n, o in enumerate(above) if isinstance(o, Top)), (0, None))
     if top is not None and top.limit is not None and all(is_comparable(f.type) for f in top.input.schema):
@@ -161,6 +161,11 @@ def stored_form(definition: Relation, backing: str) -> StoredForm:
     renamed = tuple(Item(s, Column(f.name), f.type) for s, f in zip(stored, definition.schema, strict=True))
     columns = tuple(ScanColumn(s, f.name, f.type) for s, f in zip(stored, definition.schema, strict=True))
     return StoredForm(KeptBag(_tidy(Project(definition, renamed))), Scan(backing, columns))
+
+
+def is_stored(type_: str) -> bool:
+    """Whether a Delta table can have a column of the type."""
+    return "interval" not in type_.lower()
 
 
 def _above(definition: Relation) -> tuple[list[Above], Relation]:

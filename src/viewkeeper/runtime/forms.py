@@ -6,7 +6,8 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Protocol
 
-from viewkeeper.algebra.relations import Relation, Scan, ScanColumn
+from viewkeeper.algebra.node import walk
+from viewkeeper.algebra.relations import Measure, Relation, Scan, ScanColumn, Top, Window
 from viewkeeper.changes.relevance import narrowed
 from viewkeeper.changes.stored import Kept, KeptBag, StoredForm, storable_names, stored_form
 from viewkeeper.errors import InternalError
@@ -61,10 +62,17 @@ class MomentLeaves(Leaves, Protocol):
 def content_query(view: View, leaves: MomentLeaves, find: FindView) -> str:
     """The query that fills the view's table: where that holds the view's own rows, its own text, as Spark knows it."""
     form = form_of(view)
-    if form is not None and (not isinstance(form.kept, KeptBag) or _names_schemas(view.query)):
+    if form is not None and (not _is_told_by_text(form.kept) or _names_schemas(view.query)):
         return unparse(form.kept.content, leaves)
     stored = storable_names(tuple(name for name, _ in view.columns))
     return named_query(view, stored, leaves, find)
+
+
+def _is_told_by_text(kept: Kept) -> bool:
+    """Whether the text gives the very rows that are kept: of several right answers, the settled one."""
+    if not isinstance(kept, KeptBag):
+        return False
+    return not any(isinstance(n, Top | Window) or (isinstance(n, Measure) and n.settled) for n in walk(kept.content))
 
 
 @lru_cache(maxsize=512)
