@@ -16,7 +16,7 @@ from viewkeeper.changes.stored import stored_form
 from viewkeeper.planner.build import Situation, plan_view, seen_closer
 from viewkeeper.planner.cost import MEASURED_ONCE, Cost, Rates, Sizes
 from viewkeeper.planner.plan import Maintain, Recompute
-from viewkeeper.planner.rates import Sample, fitted
+from viewkeeper.planner.rates import Own, Sample, fitted, own_factors
 from viewkeeper.settings import Settings
 
 pytestmark = pytest.mark.core
@@ -115,3 +115,32 @@ def test_many_small_appends_are_written_as_one() -> None:
     assert [step.install for step in installs if isinstance(step, Maintain)] == ["append", "append", "rewrite"]
     (large,) = [plan_view(replace(situation, files=51, rows=2_000_000), Settings())]
     assert isinstance(large, Maintain) and large.install == "append", "a large view is left to OPTIMIZE"
+
+
+def test_a_view_has_its_own_factors() -> None:
+    """Twice as slow as the rates say, and a cold start slower still; recomputes of it as fast as they say."""
+    cost = Cost(rows_read=10_000_000)
+    expected = cost.seconds
+    samples = [Sample(cost, expected * off, "v") for off in (2, 9, 2.1)]
+    found = own_factors([*samples, Sample(cost, expected, "v", "recompute")], MEASURED_ONCE)
+    assert found["v", "incremental"].taken == 3
+    assert 1.7 < found["v", "incremental"].factor < 2
+    assert found["v", "recompute"] == Own(1, 1.0)
+
+
+def test_the_other_way_is_tried_once() -> None:
+    kept = stored_form(Aggregate(SALES, ("k",), (Measure("s", "sum", ("x",), "bigint"),)), "v").kept
+    situation = Situation("v", "AUTO", kept, 500, {"sales": Sizes(20_000, 10)}, {"sales": "any"}, moved=True)
+
+    def chosen(**own: Own) -> tuple[type, bool]:
+        step = plan_view(replace(situation, own=own), Settings())  # type: ignore[arg-type]
+        return type(step), step.reason.startswith("tried once")
+
+    usual = chosen()
+    assert usual == (Recompute, False)
+    assert chosen(recompute=Own(2)) == usual
+    assert chosen(recompute=Own(3)) == (Maintain, True)
+    assert chosen(recompute=Own(3), incremental=Own(1)) == usual
+    assert chosen(recompute=Own(3, 0.1)) == (Recompute, False), "it would be much dearer"
+    assert chosen(recompute=Own(3), incremental=Own(1, 0.5)) == (Maintain, False)
+    assert chosen(incremental=Own(3, 0.8)) == (Recompute, True)

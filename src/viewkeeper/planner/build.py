@@ -25,11 +25,14 @@ from viewkeeper.planner.cost import (
     Sizes,
     reading,
 )
-from viewkeeper.planner.plan import Install, Maintain, Nothing, Recompute, Refuse, Step
+from viewkeeper.planner.plan import Install, Maintain, Nothing, Recompute, Refuse, Step, Way
+from viewkeeper.planner.rates import Own
 from viewkeeper.settings import Settings
 
 MANY_FILES = 50  # with more, opening them takes longer than writing a view of this size again
 LOOK_UP_TO = 3  # times the cost of a recompute: changes that are predicted to be dearer are not looked at
+OFTEN = 3  # refreshes in one way, after which the other is tried once if nobody ever did
+TRY_UP_TO = 1.5  # times the cost of the way that is known
 LOOKED_AT = 100_000  # changed rows: to read more of them costs too much for a look
 
 
@@ -42,6 +45,7 @@ class Situation:
     moved         whether any source has a newer version at all
     seen          whether the sizes of changes are those of rows that were read
     files         of how many files the view's table is made
+    own           what was seen of refreshes of this view
     """
 
     view: str
@@ -59,6 +63,14 @@ class Situation:
     rates: Rates = MEASURED_ONCE
     seen: bool = False
     files: int = 1
+    own: Mapping[Way, Own] = field(default_factory=dict)
+
+    def rates_of(self, way: Way) -> Rates:
+        return self.rates.times(self.own.get(way, Own()).factor)
+
+    def is_new(self, way: Way) -> bool:
+        """Whether this way was never taken, and the other one often."""
+        return way not in self.own and any(known.taken >= OFTEN for known in self.own.values())
 
 
 def plan_view(situation: Situation, settings: Settings) -> Step:
@@ -95,12 +107,18 @@ def decided(change: Maintenance, s: Situation, full: Cost, settings: Settings) -
     install, why = choose_install(change, s, settings)
     cost = (
         QUERY + reading(change.change, _with_own(s), s.declared) + install_cost(install, s.rows, _change_rows(s))
-    ).at(s.rates)
+    ).at(s.rates_of("incremental"))
     compared = f"predicted {cost.seconds:.1f} s against {full.seconds:.1f} s for a recompute"
     forced = "" if s.policy == "AUTO" else f"its policy is {s.policy}; "
     small = cost.rows_read + cost.rows_written <= settings.small_rows
     step = Maintain(s.view, f"{forced}{compared}", change, install, why, cost, full, small)
-    if s.policy != "AUTO" or cost.seconds <= full.seconds:
+    if s.policy != "AUTO":
+        return step
+    if s.is_new("incremental") and cost.seconds <= TRY_UP_TO * full.seconds:
+        return replace(step, reason=f"tried once: {compared}")
+    if s.is_new("recompute") and full.seconds <= TRY_UP_TO * cost.seconds:
+        return Recompute(s.view, f"tried once: {compared}", full, instead_of=step)
+    if cost.seconds <= full.seconds:
         return step
     changed = sum(sizes.change_rows for sizes in s.sizes.values())
     look = not s.seen and cost.seconds <= LOOK_UP_TO * full.seconds and changed <= LOOKED_AT
@@ -163,7 +181,7 @@ def install_cost(install: Install, view_rows: int, change_rows: int) -> Cost:
 def recompute_cost(s: Situation) -> Cost:
     unread = Cost(rows_read=s.source_rows, reads=len(s.sizes))
     read = reading(s.kept.content, s.sizes, s.declared) if s.kept is not None else unread
-    return (QUERY + OVERWRITE + read + Cost(rows_written=s.rows)).at(s.rates)
+    return (QUERY + OVERWRITE + read + Cost(rows_written=s.rows)).at(s.rates_of("recompute"))
 
 
 def _change_rows(s: Situation) -> int:

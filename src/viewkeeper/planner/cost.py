@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from math import isinf
 
 from viewkeeper.algebra.keys import NOTHING, Declared
@@ -16,11 +16,14 @@ from viewkeeper.changes.counts import RowCounts
 class Rates:
     """What the parts of a cost take: a multiple of the fixed seconds, and seconds for each of the others."""
 
-    fixed: float = 1.0
-    per_read: float = 0.05
-    per_row_read: float = 1.0e-7
-    per_row_moved: float = 2.2e-7
-    per_row_written: float = 1.0e-6
+    fixed: float = 0.6
+    per_read: float = 0.07
+    per_row_read: float = 0.8e-7
+    per_row_moved: float = 1.3e-7
+    per_row_written: float = 1.5e-6
+
+    def times(self, factor: float) -> Rates:
+        return Rates(*(rate * factor for rate in astuple(self)))
 
 
 MEASURED_ONCE = Rates()  # on two cores and a local disk

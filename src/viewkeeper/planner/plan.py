@@ -11,7 +11,8 @@ from viewkeeper.changes.refresh import Maintenance
 from viewkeeper.planner.cost import Cost
 
 Install = OneOf["append", "rewrite", "merge"]
-Strategy = OneOf["none", "incremental", "recompute"]
+Way = OneOf["incremental", "recompute"]
+Strategy = Way | OneOf["none"]
 
 
 @dataclass(frozen=True)

@@ -135,7 +135,7 @@ class Executor:
             settle(session, self.spark, few_rows_step(self.spark, leaves.most_first))
             found = known_better(step.maintenance, look, leaves)
             if found.nothing:
-                return self.untouched(look, self.commits.note(look, "incremental", step.reason, step.cost))
+                return self.untouched(look, self.commits.note(look, "incremental", step.reason))
             closer = seen_closer(found, look.situation, leaves.rows_first, step.recompute_cost, self.settings)
             if isinstance(closer, Recompute):
                 return self.recompute(closer.reason, look, tell, closer.cost)

@@ -19,7 +19,8 @@ from viewkeeper.changes.weights import ChangeKind
 from viewkeeper.errors import SourceError
 from viewkeeper.planner.build import Situation
 from viewkeeper.planner.cost import MEASURED_ONCE, Rates, Sizes
-from viewkeeper.planner.rates import fitted
+from viewkeeper.planner.plan import Way
+from viewkeeper.planner.rates import Own, Sample, fitted, own_factors
 from viewkeeper.runtime.forms import maintained
 from viewkeeper.runtime.measured import measured
 from viewkeeper.sql.clock import clock_functions
@@ -48,7 +49,16 @@ class Versions:
     @cached_property
     def rates(self) -> Rates:
         """How fast the warehouse is, as far as its history tells."""
-        return fitted(list(measured(self.registry)))
+        return fitted(self.samples)
+
+    @cached_property
+    def samples(self) -> list[Sample]:
+        return list(measured(self.registry))
+
+    @cached_property
+    def own(self) -> Mapping[tuple[str, Way], Own]:
+        """What is known of each view's own refreshes."""
+        return own_factors(self.samples, self.rates)
 
     def pin(self, tables: Iterable[str]) -> None:
         """Fix the versions of these tables, at one moment: when two looks in a row find the same."""
@@ -136,6 +146,7 @@ def look(view: View, registry: Registry, versions: Versions, expected: Mapping[s
         source_rows=sum(s.rows for s in sizes.values()),
         rates=versions.rates if changed else MEASURED_ONCE,
         files=own.files,
+        own={way: known for (id_, way), known in versions.own.items() if id_ == view.id} if changed else {},
     )
     return Look(view, stands, pins, covers, situation, one_moment, moments)
 

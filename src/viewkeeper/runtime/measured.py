@@ -25,12 +25,15 @@ def cost_parts(cost: Cost) -> dict[str, float]:
 
 
 def measured(registry: Registry) -> Iterator[Sample]:
-    """The latest refreshes of every view that changed rows."""
+    """The latest refreshes of every view that had a change to compute, from the last on."""
     for view in registry.views().values():
         for found in islice(refreshes(registry.log(view), view.id), _LATEST):
             cost = _noted(found.note)
-            if cost is not None and not found.note.moves:
-                yield Sample(cost, (found.commit.timestamp - found.note.started) / 1000)
+            if cost is not None:
+                seconds = (found.commit.timestamp - found.note.started) / 1000
+                yield Sample(
+                    cost, seconds, view.id, "recompute" if found.note.strategy == "recompute" else "incremental"
+                )
 
 
 def _noted(note: RefreshNote) -> Cost | None:

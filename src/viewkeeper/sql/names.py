@@ -169,7 +169,8 @@ def _using_shared(select: exp.Select) -> None:
     """USING after another USING compares the column that those before it share, not that of the first table."""
     shared: dict[str, list[exp.Expr]] = {}
     for join in select.args.get("joins") or []:
-        for equal in list(join.args["on"].find_all(exp.EQ)) if join.meta.get(_USING) else ():
+        on = join.args.get("on") if join.meta.get(_USING) else None  # NATURAL may have nothing to share
+        for equal in list(on.find_all(exp.EQ)) if on is not None else ():
             first, *others = columns = shared.setdefault(equal.expression.name, [equal.this])
             if others:
                 equal.set("this", exp.Coalesce(this=first.copy(), expressions=[o.copy() for o in others]))
