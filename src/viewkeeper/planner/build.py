@@ -31,8 +31,7 @@ from viewkeeper.settings import Settings
 
 MANY_FILES = 50  # with more, opening them takes longer than writing a view of this size again
 LOOK_UP_TO = 3  # times the cost of a recompute: changes that are predicted to be dearer are not looked at
-OFTEN = 3  # refreshes in one way, after which the other is tried once if nobody ever did
-TRY_UP_TO = 1.5  # times the cost of the way that is known
+TRY_UP_TO = 1.5  # times the cost of the way that is known: then the other is tried once
 LOOKED_AT = 100_000  # changed rows: to read more of them costs too much for a look
 
 
@@ -69,8 +68,8 @@ class Situation:
         return self.rates.times(self.own.get(way, Own()).factor)
 
     def is_new(self, way: Way) -> bool:
-        """Whether this way was never taken, and the other one often."""
-        return way not in self.own and any(known.taken >= OFTEN for known in self.own.values())
+        """Whether this way was never taken, but the other one was."""
+        return way not in self.own and bool(self.own)
 
 
 def plan_view(situation: Situation, settings: Settings) -> Step:
