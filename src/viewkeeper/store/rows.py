@@ -59,10 +59,10 @@ def net_change(parts: Sequence[Part], columns: Sequence[str]) -> pa.Table | None
 
 
 def rows_of(files: DataFiles, columns: Sequence[str]) -> pa.Table | None:
-    """Some columns of all rows."""
+    """Some columns of all rows, at least one: of rows without columns Arrow does not know how many there are."""
     types = {field["name"]: _arrow_type(field["type"]) for field in json.loads(files.schema)["fields"]}
     wanted = {name: types.get(name) for name in columns}
-    if files.masked or not all(wanted.values()):
+    if files.masked or not wanted or not all(wanted.values()):
         return None
     schema = pa.schema(wanted.items())
     try:
