@@ -99,7 +99,9 @@ def test_what_may_mean_something_else_is_left_to_spark(tmp_path: Path) -> None:
     assert rows_of(files(tmp_path, day, {"day": "date"}), ("day",)) is not None
     assert rows_of(files(tmp_path, julian, {"day": "date"}), ("day",)) is None
     assert rows_of(numbers, ("k",)) is not None
-    assert rows_of(numbers, ()) is None  # how many they are, a table without columns would not tell
+    assert (
+        rows_of(numbers, ()) is None and net_change([Part(numbers, 1)], ()) is None
+    )  # how many they are, a table without columns would not tell
     assert rows_of(DataFiles(schema({"k": "integer"}), numbers.whole), ("k",)) is None  # the file has another type
     assert rows_of(DataFiles(schema({"k": {"type": "array"}}), numbers.whole), ("k",)) is None
     assert rows_of(DataFiles(numbers.schema, (), ((numbers.whole[0], (0,)),)), ("k",)) is None  # rows were deleted

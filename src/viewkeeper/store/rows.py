@@ -49,7 +49,7 @@ class Part:
 
 def net_change(parts: Sequence[Part], columns: Sequence[str]) -> pa.Table | None:
     """What the parts come to together: each row once, with its weight."""
-    found = [_weighted(part, columns) for part in parts]
+    found = [_weighted(part, columns) if columns else None for part in parts]
     tables = [table for table in found if table is not None]
     if len(tables) < len(found):
         return None
