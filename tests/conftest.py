@@ -6,6 +6,10 @@ import os
 
 from hypothesis import HealthCheck, settings
 
+from viewkeeper.algebra.node import room_to_walk
+
+room_to_walk()  # the first definition that is read would do so, and Hypothesis warns of it inside a test
+
 _COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}
 
 # A machine that only checks looks at the same examples each time; everywhere else they are new ones.
