@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from viewkeeper.store.changes import CHANGE_TYPE
 from viewkeeper.store.files import DataFiles
-from viewkeeper.store.rows import Part, net_change, rows_of
+from viewkeeper.store.rows import MOST_ROWS, Part, net_change, rows_of
 
 pytestmark = pytest.mark.core
 

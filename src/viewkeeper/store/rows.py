@@ -18,6 +18,7 @@ from viewkeeper.algebra.types import decimal_parts
 from viewkeeper.store.changes import CAME, CHANGE_TYPE
 from viewkeeper.store.files import DataFiles
 
+MOST_ROWS = 100_000  # in all files: without a feed, few changed rows may stand in large files
 _MOMENT = pa.timestamp("us", "UTC")
 _TYPES = {
     "boolean": pa.bool_(),
@@ -66,6 +67,8 @@ def rows_of(files: DataFiles, columns: Sequence[str]) -> pa.Table | None:
         return None
     schema = pa.schema(wanted.items())
     try:
+        if sum(pq.read_metadata(path).num_rows for path in files.whole) > MOST_ROWS:
+            return None
         read = [_of_file(path, schema) for path in files.whole]
     except (OSError, pa.ArrowException):  # Spark will say what is wrong
         return None
