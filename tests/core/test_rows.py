@@ -96,6 +96,8 @@ def test_what_may_mean_something_else_is_left_to_spark(tmp_path: Path) -> None:
     day = pa.table({"day": pa.array([datetime.date(1500, 1, 1)])})
     julian = day.replace_schema_metadata({"org.apache.spark.legacyDateTime": ""})
     numbers = files(tmp_path, pa.table({"k": [1]}), {"k": "long"})
+    many = files(tmp_path, pa.table({"k": range(MOST_ROWS + 1)}), {"k": "long"})
+    assert rows_of(many, ("k",)) is None
     assert rows_of(files(tmp_path, day, {"day": "date"}), ("day",)) is not None
     assert rows_of(files(tmp_path, julian, {"day": "date"}), ("day",)) is None
     assert rows_of(numbers, ("k",)) is not None
