@@ -15,8 +15,8 @@ from viewkeeper.changes.refresh import maintenance
 from viewkeeper.changes.stored import stored_form
 from viewkeeper.planner.build import Situation, plan_view, seen_closer
 from viewkeeper.planner.cost import MEASURED_ONCE, Cost, Rates, Sizes
-from viewkeeper.planner.plan import Maintain, Recompute
-from viewkeeper.planner.rates import Own, Sample, fitted, own_factors
+from viewkeeper.planner.plan import Maintain, Recompute, Way
+from viewkeeper.planner.rates import Own, Sample, fitted, shown
 from viewkeeper.settings import Settings
 
 pytestmark = pytest.mark.core
@@ -117,29 +117,67 @@ def test_many_small_appends_are_written_as_one() -> None:
     assert isinstance(large, Maintain) and large.install == "append", "a large view is left to OPTIMIZE"
 
 
+COST = Cost(rows_read=10_000_000)
+
+
 def test_a_view_has_its_own_factors() -> None:
     """Twice as slow as the rates say, and a cold start slower still; recomputes of it as fast as they say."""
-    cost = Cost(rows_read=10_000_000)
-    expected = cost.seconds
-    samples = [Sample(cost, expected * off, "v") for off in (2, 9, 2.1)]
-    found = own_factors([*samples, Sample(cost, expected, "v", "recompute")], MEASURED_ONCE)
-    assert found["v", "incremental"].taken == 3
-    assert 1.7 < found["v", "incremental"].factor < 2
-    assert found["v", "recompute"] == Own(1, 1.0)
+    samples = [Sample(COST, COST.seconds * off) for off in (2, 9, 2.1)]
+    found = shown([*samples, Sample(COST, COST.seconds, "recompute")], MEASURED_ONCE)
+    assert 1.7 < found.factor("incremental", COST.seconds) < 2
+    assert found.factor("recompute", COST.seconds) == 1
+    assert shown([], MEASURED_ONCE).factor("recompute", 1) == 1
+
+
+def test_refreshes_about_as_large_tell_most() -> None:
+    """Small changes are as fast as the rates say, large ones four times as slow."""
+    small = Cost(rows_read=100_000)
+    samples = [Sample(small, small.seconds) for _ in range(5)] + [Sample(COST, COST.seconds * 4) for _ in range(3)]
+    found = shown(samples, MEASURED_ONCE)
+    assert found.factor("incremental", small.seconds) == 1
+    assert 3 < found.factor("incremental", COST.seconds * 1.5) < 4
+    beyond = [found.factor("incremental", COST.seconds * times) for times in (3, 30, 300)]
+    assert 3 > beyond[0] > beyond[1] > beyond[2] > 1, "the farther, the less it tells"
+
+
+def test_creating_a_view_tells_of_its_recomputes() -> None:
+    found = shown([Sample(COST, COST.seconds * 3, "recompute", created=True)], MEASURED_ONCE)
+    assert 1.5 < found.factor("recompute", COST.seconds) < 3, "though it takes longer, the first time"
+    assert not found.taken and not found.is_new("incremental")
+
+
+def own(*taken: Way, left: float | None = None, **times: float) -> Own:
+    """What ways were taken, and how many times as long as predicted they take."""
+    seen = {way: [(said, off) for said in (0.1, 0.4)] * 3 for way, off in times.items()}
+    return Own(seen, frozenset(taken), left)  # type: ignore[arg-type]
 
 
 def test_the_other_way_is_tried_once() -> None:
     kept = stored_form(Aggregate(SALES, ("k",), (Measure("s", "sum", ("x",), "bigint"),)), "v").kept
     situation = Situation("v", "AUTO", kept, 500, {"sales": Sizes(20_000, 10)}, {"sales": "any"}, moved=True)
 
-    def chosen(**own: Own) -> tuple[type, bool]:
-        step = plan_view(replace(situation, own=own), Settings())  # type: ignore[arg-type]
+    def chosen(known: Own) -> tuple[type, bool]:
+        step = plan_view(replace(situation, own=known), Settings())
         return type(step), step.reason.startswith("tried once")
 
-    usual = chosen()
+    usual = chosen(Own())
     assert usual == (Recompute, False)
-    assert chosen(recompute=Own(1)) == (Maintain, True)
-    assert chosen(recompute=Own(1), incremental=Own(1)) == usual
-    assert chosen(recompute=Own(1, 0.1)) == (Recompute, False), "it would be much dearer"
-    assert chosen(recompute=Own(1), incremental=Own(1, 0.5)) == (Maintain, False)
-    assert chosen(incremental=Own(1, 0.8)) == (Recompute, True)
+    assert chosen(own("recompute")) == (Maintain, True)
+    assert chosen(own("recompute", "incremental")) == usual
+    assert chosen(own("recompute", recompute=0.1)) == (Recompute, False), "it would be much dearer"
+    assert chosen(own("recompute", "incremental", incremental=0.4)) == (Maintain, False)
+    assert chosen(own("incremental", incremental=0.7)) == (Recompute, True)
+
+
+def test_what_was_left_of_changes_is_expected_again() -> None:
+    """Once changes were read, no look is needed to know about how much they will turn out to be."""
+    joined = Join(SALES, SHOPS, "inner", call("=", Column("k"), Column("id")))
+    kept = stored_form(Aggregate(joined, ("town",), (Measure("s", "sum", ("x",), "bigint"),)), "v").kept
+    sizes = {"sales": Sizes(2_000_000, 100), "shops": Sizes(20_000, 40_000)}
+    situation = Situation("v", "AUTO", kept, 500, sizes, {"sales": "any", "shops": "any"}, moved=True)
+    steps = [plan_view(replace(situation, own=Own(left=left)), Settings()) for left in (None, 1.0, 0.1)]
+    assert [(type(step), isinstance(step, Recompute) and step.look) for step in steps] == [
+        (Recompute, True),
+        (Recompute, False),
+        (Maintain, False),
+    ]

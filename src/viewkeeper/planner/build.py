@@ -30,7 +30,7 @@ from viewkeeper.planner.rates import Own
 from viewkeeper.settings import Settings
 
 MANY_FILES = 50  # with more, opening them takes longer than writing a view of this size again
-LOOK_UP_TO = 3  # times the cost of a recompute: changes that are predicted to be dearer are not looked at
+LOOK_UP_TO = 3  # times the cost of a recompute: changes that are predicted to be dearer are not looked at first
 TRY_UP_TO = 1.5  # times the cost of the way that is known: then the other is tried once
 LOOKED_AT = 100_000  # changed rows: to read more of them costs too much for a look
 
@@ -62,14 +62,12 @@ class Situation:
     rates: Rates = MEASURED_ONCE
     seen: bool = False
     files: int = 1
-    own: Mapping[Way, Own] = field(default_factory=dict)
+    own: Own = field(default_factory=Own)
 
-    def rates_of(self, way: Way) -> Rates:
-        return self.rates.times(self.own.get(way, Own()).factor)
-
-    def is_new(self, way: Way) -> bool:
-        """Whether this way was never taken, but the other one was."""
-        return way not in self.own and bool(self.own)
+    def priced(self, cost: Cost, way: Way, left: float = 1.0) -> Cost:
+        """The same cost at the rates of this view, if so much of it is left in the end."""
+        said = cost.at(self.rates).seconds * left
+        return cost.at(self.rates.times(left * self.own.factor(way, said)))
 
 
 def plan_view(situation: Situation, settings: Settings) -> Step:
@@ -104,23 +102,23 @@ def _by_cost(s: Situation, kept: Kept, full: Cost, settings: Settings) -> Step:
 def decided(change: Maintenance, s: Situation, full: Cost, settings: Settings) -> Maintain | Recompute:
     """The change, or all of it where that is cheaper and the policy leaves the choice."""
     install, why = choose_install(change, s, settings)
-    cost = (
-        QUERY + reading(change.change, _with_own(s), s.declared) + install_cost(install, s.rows, _change_rows(s))
-    ).at(s.rates_of("incremental"))
+    parts = QUERY + reading(change.change, _with_own(s), s.declared) + install_cost(install, s.rows, _change_rows(s))
+    known = None if s.seen else s.own.left
+    cost = s.priced(parts, "incremental", 1.0 if known is None else known)
     compared = f"predicted {cost.seconds:.1f} s against {full.seconds:.1f} s for a recompute"
     forced = "" if s.policy == "AUTO" else f"its policy is {s.policy}; "
     small = cost.rows_read + cost.rows_written <= settings.small_rows
     step = Maintain(s.view, f"{forced}{compared}", change, install, why, cost, full, small)
     if s.policy != "AUTO":
         return step
-    if s.is_new("incremental") and cost.seconds <= TRY_UP_TO * full.seconds:
+    if s.own.is_new("incremental") and cost.seconds <= TRY_UP_TO * full.seconds:
         return replace(step, reason=f"tried once: {compared}")
-    if s.is_new("recompute") and full.seconds <= TRY_UP_TO * cost.seconds:
+    if s.own.is_new("recompute") and full.seconds <= TRY_UP_TO * cost.seconds:
         return Recompute(s.view, f"tried once: {compared}", full, instead_of=step)
     if cost.seconds <= full.seconds:
         return step
     changed = sum(sizes.change_rows for sizes in s.sizes.values())
-    look = not s.seen and cost.seconds <= LOOK_UP_TO * full.seconds and changed <= LOOKED_AT
+    look = not s.seen and known is None and cost.seconds <= LOOK_UP_TO * full.seconds and changed <= LOOKED_AT
     unless = ", unless its changes turn out to be less to it" if look else ""
     return Recompute(s.view, f"cheaper: {compared}{unless}", full, instead_of=step, look=look)
 
@@ -178,9 +176,14 @@ def install_cost(install: Install, view_rows: int, change_rows: int) -> Cost:
 
 
 def recompute_cost(s: Situation) -> Cost:
-    unread = Cost(rows_read=s.source_rows, reads=len(s.sizes))
-    read = reading(s.kept.content, s.sizes, s.declared) if s.kept is not None else unread
-    return (QUERY + OVERWRITE + read + Cost(rows_written=s.rows)).at(s.rates_of("recompute"))
+    return s.priced(content_cost(s.kept, s.sizes, s.declared) + Cost(rows_written=s.rows), "recompute")
+
+
+def content_cost(kept: Kept | None, sizes: Mapping[str, Sizes], declared: Declared = NOTHING) -> Cost:
+    """To compute all of a view; how many rows are written is not known here."""
+    unread = Cost(rows_read=sum(known.rows for known in sizes.values()), reads=len(sizes))
+    read = reading(kept.content, sizes, declared) if kept is not None else unread
+    return QUERY + OVERWRITE + read
 
 
 def _change_rows(s: Situation) -> int:

@@ -56,6 +56,10 @@ class Cost:
     def at(self, rates: Rates) -> Cost:
         return replace(self, rates=rates)
 
+    def times(self, other: Cost) -> float:
+        """How many times as much as another cost it is, at the same rates."""
+        return self.at(MEASURED_ONCE).seconds / other.at(MEASURED_ONCE).seconds
+
     @property
     def seconds(self) -> float:
         return (

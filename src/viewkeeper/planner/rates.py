@@ -4,14 +4,14 @@ Of refreshes with parts x (fixed seconds, reads, rows read, moved and written) t
 multiples m of the ones that were measured once which make the factors between x·m and y small, and stay near 1 where
 the refreshes do not tell:   min Σ ρ(log (x·m / y)) + λ Σ (log m)²,   ρ(e) ≈ e², but |e| where e is large
 
-Rows and reads do not tell everything: what is left is mostly the view's own, and the same at its next refresh. So each
-view has two factors more, of its changes and of its recomputes.
+Rows and reads do not tell everything: what is left is mostly the view's own, and the same at its next refresh of that
+size. So each view has factors more, of its changes and of its recomputes, by the refreshes that were about as large.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import astuple, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass, field
 from math import exp, log
 from typing import Any
 
@@ -24,24 +24,61 @@ _LARGEST = 3.5  # of |log m|
 _SHORT = 0.05  # seconds; nobody takes less
 _LATEST = 3
 _DOUBT = 0.5  # refreshes as the rates have them, which count beside those that were seen
+_LOOKS = 5  # refreshes; what was seen of changes before them may be otherwise now
+_AS_LARGE = 2.0  # times as long by the rates, or as short
+_CREATED = 1.25  # times as long as a recompute of the view takes later, in the median of 26 views of TPC-H
 
 
 @dataclass(frozen=True)
 class Sample:
-    """A refresh: of which view and in which way, the parts of its cost as they were predicted, how long it took."""
+    """A refresh: the parts of its cost as they were predicted, how long it took, and in which way.
+
+    created   whether it made the view
+    left      how much of the cost of the change was left once the change was read, if it was
+    """
 
     cost: Cost
     seconds: float
-    view: str = ""
     way: Way = "incremental"
+    created: bool = False
+    left: float | None = None
+
+    @property
+    def again(self) -> float:
+        """The seconds that it would take now."""
+        return max(self.seconds / (_CREATED if self.created else 1), _SHORT)
 
 
 @dataclass(frozen=True)
 class Own:
-    """What is known of one way to refresh one view: how often it was taken, and how far off the rates are."""
+    """What the refreshes of one view have shown, from the latest on.
 
-    taken: int = 0
-    factor: float = 1.0
+    seen    by way, the seconds that the rates say, and how many times as long it took
+    taken   the ways that refreshes have taken; to create a view is like a recompute, but is none
+    left    how much of the cost of a change was left once the change was read
+    """
+
+    seen: Mapping[Way, Sequence[tuple[float, float]]] = field(default_factory=dict)
+    taken: frozenset[Way] = frozenset()
+    left: float | None = None
+
+    def is_new(self, way: Way) -> bool:
+        """Whether this way was never taken, but the other one was."""
+        return way not in self.taken and bool(self.taken)
+
+    def factor(self, way: Way, seconds: float) -> float:
+        """How many times as long it takes, where the rates say so many seconds.
+
+        A cold start is slow, so that the fastest of the latest tells. If none was as large, the nearest tells less.
+        """
+        seen = self.seen.get(way, ())
+        near = [times for said, times in seen if _apart(said, seconds) <= log(_AS_LARGE)][:_LATEST]
+        if near:
+            return exp(log(min(near)) * len(near) / (len(near) + _DOUBT))
+        if not seen:
+            return 1.0
+        said, times = min(seen, key=lambda one: _apart(one[0], seconds))
+        return exp(log(times) / (1 + _DOUBT + _apart(said, seconds)))
 
 
 def fitted(samples: Sequence[Sample]) -> Rates:
@@ -52,7 +89,7 @@ def fitted(samples: Sequence[Sample]) -> Rates:
     from scipy.optimize import least_squares  # noqa: PLC0415
 
     parts = np.array([_parts(s.cost) for s in samples])
-    took = np.log([max(s.seconds, _SHORT) for s in samples])
+    took = np.log([s.again for s in samples])
 
     def errors(multiples: Any) -> Any:
         return np.concatenate([np.log(parts @ np.exp(multiples)) - took, np.sqrt(_PRIOR) * multiples])
@@ -63,16 +100,19 @@ def fitted(samples: Sequence[Sample]) -> Rates:
     return Rates(*(rate * multiple for rate, multiple in zip(astuple(MEASURED_ONCE), multiples, strict=True)))
 
 
-def own_factors(samples: Sequence[Sample], rates: Rates) -> dict[tuple[str, Way], Own]:
-    """By view and way; `samples` from the latest on. A cold start is slow, so that the fastest of the latest tells."""
-    found: dict[tuple[str, Way], list[float]] = {}
+def shown(samples: Sequence[Sample], rates: Rates) -> Own:
+    """What the samples of one view tell; from the latest on."""
+    seen: dict[Way, list[tuple[float, float]]] = {}
     for sample in samples:
-        off = log(max(sample.seconds, _SHORT) / max(sample.cost.at(rates).seconds, _SHORT))
-        found.setdefault((sample.view, sample.way), []).append(off)
-    return {
-        which: Own(len(offs), exp(min(offs[:_LATEST]) * len(offs) / (len(offs) + _DOUBT)))
-        for which, offs in found.items()
-    }
+        said = max(sample.cost.at(rates).seconds, _SHORT)
+        seen.setdefault(sample.way, []).append((said, sample.again / said))
+    left = [sample.left for sample in samples[:_LOOKS] if sample.left is not None]
+    taken = frozenset(sample.way for sample in samples if not sample.created)
+    return Own(seen, taken, min(left, default=None))
+
+
+def _apart(one: float, other: float) -> float:
+    return abs(log(max(one, _SHORT) / max(other, _SHORT)))
 
 
 def _parts(cost: Cost) -> list[float]:

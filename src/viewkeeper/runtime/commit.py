@@ -40,7 +40,9 @@ class Commits:
     spark: SparkSession
     registry: Registry
 
-    def note(self, look: Look, strategy: Strategy, reason: str, cost: Cost | None = None) -> RefreshNote:
+    def note(
+        self, look: Look, strategy: Strategy, reason: str, cost: Cost | None = None, left: float | None = None
+    ) -> RefreshNote:
         return RefreshNote(
             view=look.view.id,
             sequence=look.standing.next_sequence,
@@ -52,6 +54,7 @@ class Commits:
             started=now(),
             predicted=cost.seconds if cost else None,
             cost=cost_parts(cost) if cost else None,
+            left=left,
             one_moment=look.one_moment,
         )
 

@@ -21,13 +21,16 @@ from viewkeeper.algebra.clock import CLOCK
 from viewkeeper.algebra.reasons import Reason
 from viewkeeper.changes.stored import storable_names
 from viewkeeper.errors import ConflictError, SqlError, StorageError
+from viewkeeper.planner.build import content_cost
+from viewkeeper.planner.cost import Sizes
 from viewkeeper.runtime.commit import committing
 from viewkeeper.runtime.define import sql_error
 from viewkeeper.runtime.execute import Executor
 from viewkeeper.runtime.failures import translate
-from viewkeeper.runtime.forms import content_query, form_of, public_relation
+from viewkeeper.runtime.forms import content_query, form_of, maintained, public_relation
 from viewkeeper.runtime.guard import only_installer
 from viewkeeper.runtime.look import Versions, clock_moments
+from viewkeeper.runtime.measured import cost_parts
 from viewkeeper.runtime.takeover import Takeover, takeover, told
 from viewkeeper.settings import Settings
 from viewkeeper.sql.render import quote, string_literal
@@ -58,12 +61,14 @@ class Creator:
         moments = clock_moments(view, {}, versions.moment)
         if moments is not None:
             covers[CLOCK] = Covered(CLOCK, moments[1])
+        sizes = {t: Sizes(tables.log(t).snapshot(p.new).rows or 0) for t, p in pins.items()}
         note = replaced(
             _first_note(view, covers, reason),
             rows_deleted=0,
+            cost=cost_parts(content_cost(maintained(view), sizes)),
             one_moment=versions.at_once.issuperset(view.base_tables),
         )
-        rows = sum(tables.log(t).snapshot(p.new).rows or 0 for t, p in pins.items())
+        rows = sum(known.rows for known in sizes.values())
         query = content_query(view, PinnedLeaves(pins, moments), self.registry.find)
         self._clear_leftovers(view)
         self._make_table(view, note, query, None if view.reads_unversioned else rows, replace=replace)

@@ -28,7 +28,7 @@ from viewkeeper.changes.restored import from_one_read
 from viewkeeper.changes.stored import WHOLE, KeptBag
 from viewkeeper.errors import NotIncrementalError
 from viewkeeper.planner.build import is_scattered, seen_closer
-from viewkeeper.planner.cost import Cost
+from viewkeeper.planner.cost import QUERY, Cost
 from viewkeeper.planner.plan import Install, Maintain, Nothing, Outcome, Recompute, Refuse, Step
 from viewkeeper.runtime import install
 from viewkeeper.runtime.commit import Commits, now
@@ -54,6 +54,7 @@ Tell = Callable[[str], None]
 class Job:
     """The maintenance of one view under way: its change as SQL, in a session that has what the SQL reads.
 
+    left       how much of the planned cost was left once the changes were read
     small      whether all that is left to do is about few rows
     computed   whether the change is there, and only read by the SQL
     """
@@ -65,6 +66,7 @@ class Job:
     change: str
     tell: Tell
     started: int
+    left: float
     small: bool
     computed: bool = False
 
@@ -135,18 +137,20 @@ class Executor:
             settle(session, self.spark, few_rows_step(self.spark, leaves.most_first))
             found = known_better(step.maintenance, look, leaves)
             if found.nothing:
-                return self.untouched(look, self.commits.note(look, "incremental", step.reason))
+                note = self.commits.note(look, "incremental", step.reason, QUERY, QUERY.times(step.cost))
+                return self.untouched(look, replace(note, started=started))
             closer = seen_closer(found, look.situation, leaves.rows_first, step.recompute_cost, self.settings)
             if isinstance(closer, Recompute):
-                return self.recompute(closer.reason, look, tell, closer.cost)
-            step = closer
+                left = closer.instead_of.cost.times(step.cost) if closer.instead_of else None
+                return self.recompute(closer.reason, look, tell, closer.cost, left)
+            left, step = closer.cost.times(step.cost), closer
             leaves.mention([found.change])
             if OWN in tables_read(found.change):
                 leaves.give(OWN, leaves.version(look.view.backing, look.standing.version))
             change = self.change(found.change, look, leaves)
             settle(session, self.spark, SMALL_STEP if step.small else known_step(self.spark, leaves.shuffled(change)))
             change = by_parts(change, leaves.compute, saved=leaves.saved)
-            job = Job(step, look, session, leaves, unparse(change, leaves), tell, started, step.small)
+            job = Job(step, look, session, leaves, unparse(change, leaves), tell, started, left, step.small)
             match found.merge:
                 case MergeBag() as merge:
                     return self.maintain_bag(job, merge)
@@ -276,12 +280,12 @@ class Executor:
 
     # All of it
 
-    def recompute(self, reason: str, look: Look, tell: Tell, cost: Cost) -> Outcome:
+    def recompute(self, reason: str, look: Look, tell: Tell, cost: Cost, left: float | None = None) -> Outcome:
         small = look.situation.source_rows + look.situation.rows <= self.settings.small_rows
         session, few = self.session(look.view, SMALL_STEP if small else {}), small
         tell("recomputing it")
         before = look.situation.rows
-        note = self.commits.note(look, "recompute", reason, cost)
+        note = self.commits.note(look, "recompute", reason, cost, left)
         note = replace(note, install="overwrite", rows_deleted=before)
         with translated(look.view):
             form = form_of(look.view)
@@ -296,7 +300,7 @@ class Executor:
         return Outcome("recompute", reason, commit.rows_added or 0, before, "overwrite", note.predicted)
 
     def note_of(self, job: Job) -> RefreshNote:
-        note = self.commits.note(job.look, "incremental", job.step.reason, job.step.cost)
+        note = self.commits.note(job.look, "incremental", job.step.reason, job.step.cost, job.left)
         return replace(note, started=job.started)
 
     def fitting(self, rows: int) -> Mapping[str, str]:

@@ -19,8 +19,7 @@ from viewkeeper.changes.weights import ChangeKind
 from viewkeeper.errors import SourceError
 from viewkeeper.planner.build import Situation
 from viewkeeper.planner.cost import MEASURED_ONCE, Rates, Sizes
-from viewkeeper.planner.plan import Way
-from viewkeeper.planner.rates import Own, Sample, fitted, own_factors
+from viewkeeper.planner.rates import Own, Sample, fitted, shown
 from viewkeeper.runtime.forms import maintained
 from viewkeeper.runtime.measured import measured
 from viewkeeper.sql.clock import clock_functions
@@ -49,16 +48,15 @@ class Versions:
     @cached_property
     def rates(self) -> Rates:
         """How fast the warehouse is, as far as its history tells."""
-        return fitted(self.samples)
+        return fitted([sample for samples in self.samples.values() for sample in samples])
 
     @cached_property
-    def samples(self) -> list[Sample]:
-        return list(measured(self.registry))
+    def samples(self) -> Mapping[str, list[Sample]]:
+        return measured(self.registry)
 
-    @cached_property
-    def own(self) -> Mapping[tuple[str, Way], Own]:
-        """What is known of each view's own refreshes."""
-        return own_factors(self.samples, self.rates)
+    def shown(self, view: View) -> Own:
+        """What is known of the view's own refreshes."""
+        return shown(self.samples.get(view.id, ()), self.rates)
 
     def pin(self, tables: Iterable[str]) -> None:
         """Fix the versions of these tables, at one moment: when two looks in a row find the same."""
@@ -146,7 +144,7 @@ def look(view: View, registry: Registry, versions: Versions, expected: Mapping[s
         source_rows=sum(s.rows for s in sizes.values()),
         rates=versions.rates if changed else MEASURED_ONCE,
         files=own.files,
-        own={way: known for (id_, way), known in versions.own.items() if id_ == view.id} if changed else {},
+        own=versions.shown(view) if changed else Own(),
     )
     return Look(view, stands, pins, covers, situation, one_moment, moments)
 

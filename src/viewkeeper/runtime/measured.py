@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import islice
 
 from viewkeeper.planner.cost import Cost
+from viewkeeper.planner.plan import Way
 from viewkeeper.planner.rates import Sample
 from viewkeeper.store.registry import Registry
-from viewkeeper.store.views import RefreshNote, refreshes
+from viewkeeper.store.views import Refreshed, RefreshNote, refreshes
 
 _LATEST = 20  # of each view
 
@@ -24,16 +26,23 @@ def cost_parts(cost: Cost) -> dict[str, float]:
     }
 
 
-def measured(registry: Registry) -> Iterator[Sample]:
-    """The latest refreshes of every view that had a change to compute, from the last on."""
-    for view in registry.views().values():
-        for found in islice(refreshes(registry.log(view), view.id), _LATEST):
-            cost = _noted(found.note)
-            if cost is not None:
-                seconds = (found.commit.timestamp - found.note.started) / 1000
-                yield Sample(
-                    cost, seconds, view.id, "recompute" if found.note.strategy == "recompute" else "incremental"
-                )
+def measured(registry: Registry) -> dict[str, list[Sample]]:
+    """By view, its latest refreshes that had something to compute, from the last on."""
+    views = registry.views().values()
+    return {view.id: list(_samples(islice(refreshes(registry.log(view), view.id), _LATEST))) for view in views}
+
+
+def _samples(found: Iterable[Refreshed]) -> Iterator[Sample]:
+    for refreshed in found:
+        note, commit = refreshed.note, refreshed.commit
+        cost = _noted(note)
+        if cost is None:
+            continue
+        created = note.install == "create"
+        if created:  # nobody knew how many rows the view would have
+            cost = replace(cost, rows_written=commit.rows_added or 0)
+        way: Way = "recompute" if note.strategy == "recompute" else "incremental"
+        yield Sample(cost, (commit.timestamp - note.started) / 1000, way, created, note.left)
 
 
 def _noted(note: RefreshNote) -> Cost | None:

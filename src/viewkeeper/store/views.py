@@ -157,6 +157,7 @@ class RefreshNote:
     rows_deleted: int | None = None
     predicted: float | None = None
     cost: Mapping[str, float] | None = None  # the parts of what was predicted
+    left: float | None = None  # of the predicted cost of the change, once the change was read
     install: str = ""
     one_moment: bool = False
 
