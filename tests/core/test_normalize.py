@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -10,13 +11,14 @@ from hypothesis import strategies as st
 
 from viewkeeper.algebra.codec import decode, encode
 from viewkeeper.algebra.node import walk
-from viewkeeper.algebra.normalize import collapse, drop_empty, prune
+from viewkeeper.algebra.normalize import collapse, drop_empty, prune, sunk
 from viewkeeper.algebra.relations import (
     Aggregate,
     Field,
     Filter,
     Item,
     Join,
+    JoinKind,
     Measure,
     Project,
     Relation,
@@ -28,7 +30,7 @@ from viewkeeper.algebra.relations import (
     names,
     pass_through,
 )
-from viewkeeper.algebra.scalars import TRUE, Column
+from viewkeeper.algebra.scalars import TRUE, Column, Literal, Scalar, call
 from viewkeeper.changes.propagate import change
 from viewkeeper.errors import InternalError, StorageError
 from viewkeeper.testing.bags import evaluate
@@ -46,7 +48,7 @@ def test_tidying_keeps_the_meaning(case: Case) -> None:
     rel, history = case
     tables = history.between(0, 1)
     expected = evaluate(rel, tables)
-    for tidy in (prune, collapse, drop_empty):
+    for tidy in (prune, collapse, drop_empty, sunk):
         tidied = tidy(rel)
         assert names(tidied) == names(rel)
         assert evaluate(tidied, tables) == expected, tidy.__name__
@@ -118,7 +120,8 @@ def test_fingerprints_tell_fields_apart() -> None:
 
 
 R = Scan("r", (ScanColumn("a", "a", "int"), ScanColumn("b", "b", "int")))
-S = Scan("s", (ScanColumn("c", "c", "int"),))
+S = Scan("s", (ScanColumn("c", "c", "int"), ScanColumn("d", "d", "int")))
+T = Scan("t", (ScanColumn("e", "e", "int"),))
 
 
 @pytest.mark.parametrize(
@@ -129,7 +132,7 @@ S = Scan("s", (ScanColumn("c", "c", "int"),))
         lambda: Project(R, (Item("x", Column("a"), "int"), Item("X", Column("b"), "int"))),
         lambda: Join(R, R, "inner", TRUE),
         lambda: Join(R, S, "inner", Column("z")),
-        lambda: Union((R, S)),
+        lambda: Union((R, T)),
         lambda: Aggregate(R, ("z",), ()),
         lambda: Aggregate(R, ("a",), (Measure("A", "count", (), "bigint"),)),
         lambda: Aggregate(R, (), (Measure("x", "sum", ("z",), "bigint"),)),
@@ -145,3 +148,29 @@ def test_a_global_aggregate_of_nothing_is_a_row() -> None:
     counted = Aggregate(empty(R.schema), (), (Measure("n", "count", (), "bigint"),))
     assert evaluate(drop_empty(counted), {}) == {(0,): 1}
     assert is_empty(drop_empty(Aggregate(empty(R.schema), ("a",), ())))
+
+
+def padded(kind: JoinKind, condition: Scalar) -> Relation:
+    return Filter(Join(R, S, kind, call("=", Column("a"), Column("c"))), condition)
+
+
+def kinds(rel: Relation) -> list[JoinKind]:
+    return [n.kind for n in walk(sunk(rel)) if isinstance(n, Join)]
+
+
+def test_outer_joins_whose_padded_rows_are_left_out_are_none() -> None:
+    ours, theirs = call("=", Column("b"), Literal("1")), call("<", Literal("1"), call("+", Column("d"), Column("a")))
+    assert kinds(padded("left", theirs)) == ["inner"]
+    assert kinds(padded("left", ours)) == ["left"]
+    assert kinds(padded("left", call("IS NULL", Column("d")))) == ["left"]
+    assert kinds(padded("left", call("OR", theirs, ours))) == ["left"]
+    assert kinds(padded("full", call("AND", ours, theirs))) == ["inner"]
+    assert kinds(padded("full", ours)) == ["left"]
+    turned = sunk(padded("full", call("IS NOT NULL", Column("d"))))
+    assert kinds(turned) == ["left"] and names(turned) == ("a", "b", "c", "d")
+    nested = Join(
+        Join(R, S, "left", call("=", Column("a"), Column("c"))), T, "inner", call("=", Column("d"), Column("e"))
+    )
+    assert kinds(nested) == ["inner", "inner"], "what is not there meets nothing"
+    assert kinds(replace(nested, kind="semi")) == ["semi", "inner"]
+    assert kinds(replace(nested, kind="anti")) == ["anti", "left"]

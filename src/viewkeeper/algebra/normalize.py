@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import assert_never
 
 from viewkeeper.algebra.clock import reads_clock
+from viewkeeper.algebra.conditions import not_null, present_if_true
 from viewkeeper.algebra.node import walk
 from viewkeeper.algebra.relations import (
     Aggregate,
@@ -149,44 +150,67 @@ def constants(rel: Relation) -> dict[str, Scalar]:
 def sunk(rel: Relation) -> Relation:
     """Every condition as deep as it can be asked: at one side of a join, at the lowest join that has its columns.
 
+    Where conditions above an outer join leave out the rows that it pads, it pads none:
+    σ_p(L ⟕ R) = σ_p(L ⋈ R), if p is never true where the columns of R are NULL
     What looks at the clock stays in its filter.
     """
-    return _sunk(rel, [])
+    return _sunk(rel, [], frozenset())
 
 
-def _sunk(rel: Relation, terms: list[Scalar]) -> Relation:
-    """σ_terms(rel)."""
+def _sunk(rel: Relation, terms: list[Scalar], present: frozenset[str]) -> Relation:
+    """σ_terms(rel), of which rows with NULL in any of the columns that must be present are left out above."""
+    here = present.union(*map(present_if_true, terms))
     match rel:
         case Filter(input, predicate):
             asked = conjuncts(predicate)
             waits = [term for term in asked if reads_clock(term)]
-            below = _sunk(input, [*(term for term in asked if term not in waits), *terms])
+            below = _sunk(input, [*(term for term in asked if term not in waits), *terms], present)
             return Filter(below, conjunction(waits)) if waits else below
-        case Project(input, items) if terms:
+        case Project(input, items):
             renamed: dict[str, Scalar] = {i.name: i.value for i in items if isinstance(i.value, Column)}
             down = [term for term in terms if columns(term) <= renamed.keys() and not subqueries(term)]
-            below = _sunk(input, [substitute(term, renamed) for term in down])
+            needed = frozenset().union(*(not_null(i.value) for i in items if i.name in here))
+            below = _sunk(input, [substitute(term, renamed) for term in down], needed)
             return _kept(Project(below, items), [term for term in terms if term not in down])
+        case Join() if (unpadded := _unpadded(rel, here)) is not None:
+            return _sunk(unpadded, terms, present)
         case Join(left, right, "inner", condition, False):
             asked = [term for term in (*conjuncts(condition), *terms) if term != TRUE]
-            one, other, here = _sides(rel, asked)
-            return Join(_sunk(left, one), _sunk(right, other), "inner", conjunction(here))
+            one, other, both = _sides(rel, asked)
+            needed = here | present_if_true(condition)
+            return Join(_sunk(left, one, needed), _sunk(right, other, needed), "inner", conjunction(both))
         case Join(left, right, "left" | "semi" | "anti" as kind, condition, False):
             one, padded, above = _sides(rel, terms)
-            matched, other, here = _sides(rel, [term for term in conjuncts(condition) if term != TRUE])
+            matched, other, both = _sides(rel, [term for term in conjuncts(condition) if term != TRUE])
+            met = present_if_true(condition)
             if kind == "semi":
                 one += matched
             else:  # a row that does not match for itself is padded, or kept
-                here = [*matched, *here]
-            joined = Join(_sunk(left, one), _sunk(right, other), kind, conjunction(here))
+                both = [*matched, *both]
+            ours = here | met if kind == "semi" else here
+            joined = Join(_sunk(left, one, ours), _sunk(right, other, met), kind, conjunction(both))
             return _kept(joined, [*padded, *above])
         case Union(parts):
-            return Union(tuple(_sunk(part, terms) for part in parts))
+            return Union(tuple(_sunk(part, terms, present) for part in parts))
         case Aggregate(input, keys, _, ()) | Window(input, keys):
             down = [t for t in terms if columns(t) and columns(t) <= set(keys) and not subqueries(t)]
-            return _kept(with_inputs(rel, (_sunk(input, down),)), [t for t in terms if t not in down])
+            below = _sunk(input, down, here.intersection(keys))
+            return _kept(with_inputs(rel, (below,)), [t for t in terms if t not in down])
         case _:
             return _kept(with_inputs(rel, tuple(map(sunk, inputs(rel)))), terms)
+
+
+def _unpadded(join: Join, present: frozenset[str]) -> Relation | None:
+    """The join without the rows that are NULL where columns must be present, if it is one that makes such rows."""
+    left, right, condition = join.left, join.right, join.condition
+    if join.lateral or join.kind not in ("left", "full"):
+        return None
+    ours, theirs = (not present.isdisjoint(names(side)) for side in (left, right))
+    if join.kind == "left":
+        return Join(left, right, "inner", condition) if theirs else None
+    if ours:
+        return Join(left, right, "left", condition)
+    return Project(Join(right, left, "left", condition), pass_through(join.schema)) if theirs else None
 
 
 def _sides(join: Join, terms: list[Scalar]) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
