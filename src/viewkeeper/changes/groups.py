@@ -23,8 +23,9 @@ from viewkeeper.algebra.relations import (
     names,
     with_inputs,
 )
-from viewkeeper.algebra.scalars import ZERO, Column, Scalar, call, conjunction, same
+from viewkeeper.algebra.scalars import ZERO, Column, Scalar, call, conjunction, conjuncts, same
 from viewkeeper.algebra.types import BIGINT, BOOLEAN
+from viewkeeper.changes.weights import Changed, is_changed
 
 _KEY = "__vk_key_"
 
@@ -109,6 +110,35 @@ def _side(rel: Relation, own: Mapping[str, str], keys: Keys) -> tuple[Relation, 
     types = {f.name: f.type for f in keys.relation.schema}
     some = keys.relation if whole else Project(keys.relation, tuple(Item(k, Column(k), types[k]) for k in asked))
     return Join(rel, some, "semi", conjunction([same(Column(c), Column(key)) for c, key in own.items()])), whole
+
+
+def join_key(rel: Join, changed: Changed) -> dict[str, str] | None:
+    """The key by which a join is computed afresh: columns of its left side, and those of its right side they equal.
+
+    Only where both sides changed, and terms and flips would read tables of one side for the change of the other, and
+    again for its own: if a side is made by this key itself, or if a match takes more than the key.
+    """
+    sides = (rel.left, rel.right)
+    key = dict(equal_columns_alike(rel))
+    if rel.kind == "full" or not key or not all(is_changed(side, changed) for side in sides):
+        return None
+    by_key = any(_is_made_by(side, frozenset(own)) for side, own in zip(sides, (key, key.values()), strict=True))
+    more = rel.kind != "inner" and len(list(equal_columns_alike(rel))) < len(conjuncts(rel.condition))
+    return key if by_key or more else None
+
+
+def _is_made_by(rel: Relation, key: frozenset[str]) -> bool:
+    """Whether the rows of each key are computed from all that have it."""
+    match rel:
+        case Project(input, items):
+            own = {i.value.name for i in items if isinstance(i.value, Column) and i.name in key}
+            return len(own) == len(key) and _is_made_by(input, frozenset(own))
+        case Filter(input):
+            return _is_made_by(input, key)
+        case Aggregate(_, keys, _, ()) | Window(_, keys):
+            return key == frozenset(keys)
+        case _:
+            return False
 
 
 def near(rel: Relation, change: Relation, equal: Iterable[tuple[str, str]]) -> Relation:

@@ -6,7 +6,7 @@ as they were, as they are, and their changes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import assert_never
 
@@ -41,7 +41,7 @@ from viewkeeper.algebra.relations import (
 )
 from viewkeeper.algebra.scalars import NULL, Cast, Column, Scalar
 from viewkeeper.changes.flips import flips_by_key
-from viewkeeper.changes.groups import affected_keys, first_touched, near, restrict
+from viewkeeper.changes.groups import affected_keys, first_touched, join_key, near, restrict
 from viewkeeper.changes.own import ShownColumns, shown_joins, unmatched
 from viewkeeper.changes.references import keep_partners, row_by_row
 from viewkeeper.changes.touched import touched
@@ -124,7 +124,10 @@ def _project(rel: Project, changed: Known) -> Relation:
 def _join(rel: Join, changed: Known) -> Relation:
     """One rule per kind; nested inner joins give one term per changed table."""
     columns = pass_through((*rel.schema, WEIGHT_FIELD))
-    terms = _by_reference(rel, changed) or _by_kind(rel, changed)
+    terms = _by_reference(rel, changed)
+    if terms is None:
+        key = join_key(rel, changed) if rel not in changed.shown else None
+        terms = (_key_by_key(rel, key, changed),) if key is not None else _by_kind(rel, changed)
     return Union(tuple(Project(term, columns) for term in terms))
 
 
@@ -184,6 +187,21 @@ def _net_change(rel: Relation, changed: Known) -> Relation:
     """δE of which the rows that come are all in E_new, and the rows that go in E_old."""
     own = _change(rel, changed)
     return own if only_appends(rel, changed) or row_by_row(rel) else net(own)
+
+
+def _key_by_key(rel: Join, key: Mapping[str, str], changed: Known) -> Relation:
+    """δ(L ∘ R) = (L ∘ R)_new ⋉ T − (L ∘ R)_old ⋉ T, T = the keys that δL or δR touches.   [affected keys]"""
+    join = replace(rel, right=looked_at(rel.right, rel.condition)) if rel.kind in ("semi", "anti") else rel
+    ours, theirs = _touched(join.left, key, changed), _touched(join.right, key.values(), changed)
+    types = {f.name: f.type for f in join.left.schema}
+    of_left = Project(ours, tuple(Item(c, Column(c), types[c]) for c in key))
+    of_right = Project(theirs, tuple(Item(c, Column(other), types[c]) for c, other in key.items()))
+    touched_keys = drop_empty(Union((of_left, of_right)))
+    if is_empty(touched_keys):
+        return empty((*rel.schema, WEIGHT_FIELD))
+    keys = affected_keys(touched_keys, tuple(key))
+    now, then = (restrict(state, keys) for state in (join, before(join, changed)))
+    return net(Union((weighted(now, 1), weighted(then, -1))))
 
 
 def _inner(rel: Join, changed: Known) -> tuple[Relation, ...]:

@@ -32,6 +32,7 @@ from viewkeeper.algebra.relations import (
     inputs,
 )
 from viewkeeper.changes import propagate, refresh
+from viewkeeper.changes.groups import join_key
 from viewkeeper.changes.stored import Kept, KeptBag, KeptGroups, KeptTop
 from viewkeeper.changes.touched import parts
 from viewkeeper.changes.weights import Changed
@@ -71,6 +72,7 @@ BRANCHES = Rule("branch by branch", (propagate._union,))
 JOIN_TERMS = Rule("join terms", (propagate._inner,))
 FLIPS = Rule("join terms and flips", (propagate._own, propagate._flips))
 OUTER_TERMS = Rule("join terms and flips", (propagate._left, propagate._own, propagate._flips))
+JOIN_KEYS = Rule("affected keys", (propagate._key_by_key,))
 GROUP_KEYS = Rule("affected keys", (propagate._aggregate,))
 PARTITION_KEYS = Rule("affected keys", (propagate._window,))
 ROWS_BEHIND = Rule("affected rows", (propagate._behind,))
@@ -122,19 +124,21 @@ def _below(rel: Relation, changed: Changed, depth: int, keys: tuple[str, ...] = 
             yield from _below(part.input, changed, depth + 1, part.columns)
         return
     yield Applied(rel, depth, *_rule(rel, changed))
-    for input in _followed(rel):
-        yield from _below(input, changed, depth + 1, _grouped_by(rel))
+    for input, own in zip(_followed(rel), _counted(rel, changed), strict=True):
+        yield from _below(input, changed, depth + 1, own)
 
 
-def _grouped_by(rel: Relation) -> tuple[str, ...]:
-    """The columns of what is below that tell which of its rows are touched, if that is all it takes."""
+def _counted(rel: Relation, changed: Changed) -> tuple[tuple[str, ...], ...]:
+    """For each relation right below, the columns that tell which of its rows are touched, if that is all it takes."""
     match rel:
         case Aggregate(_, keys):
-            return keys
+            return (keys,)
         case Window(_, keys) if not only_looks_back(rel):
-            return keys
+            return (keys,)
+        case Join() if (key := join_key(rel, changed)) is not None:
+            return tuple(key), tuple(key.values())
         case _:
-            return ()
+            return ((),) * len(inputs(rel))
 
 
 def _followed(rel: Relation) -> tuple[Relation, ...]:
@@ -173,7 +177,7 @@ def _rule(rel: Relation, changed: Changed) -> tuple[Rule, tuple[str, ...]]:
         case Union():
             return BRANCHES, ()
         case Join():
-            return _join_rule(rel)
+            return _join_rule(rel, changed)
         case Aggregate(_, group_by):
             no_key = () if group_by else ("it has no key: any change touches its one group",)
             return GROUP_KEYS, ("not a change table: it is not on top, so there is no kept state to add to", *no_key)
@@ -190,7 +194,9 @@ def _rule(rel: Relation, changed: Changed) -> tuple[Rule, tuple[str, ...]]:
             assert_never(rel)
 
 
-def _join_rule(rel: Join) -> tuple[Rule, tuple[str, ...]]:
+def _join_rule(rel: Join, changed: Changed) -> tuple[Rule, tuple[str, ...]]:
+    if join_key(rel, changed) is not None:
+        return JOIN_KEYS, ("not join terms: both sides changed, and each would be read for the other and for itself",)
     match rel.kind:
         case "inner":
             return JOIN_TERMS, ()
