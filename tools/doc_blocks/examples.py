@@ -79,6 +79,12 @@ EXAMPLES = {
         propagate._inner,
         changed={"sales": "any", "stores": "any"},
     ),
+    "keyed-join": Example(
+        "SELECT s.id, s.price\nFROM sales s LEFT SEMI JOIN stores t ON s.store = t.id AND s.price > t.id",
+        ("id", "price"),
+        propagate._key_by_key,
+        changed={"sales": "any", "stores": "any"},
+    ),
     "referring": Example(
         "SELECT s.id, s.price, t.city\nFROM sales s JOIN stores t ON s.store = t.id",
         ("id", "price", "city"),

@@ -201,7 +201,8 @@ def _key_by_key(rel: Join, key: Mapping[str, str], changed: Known) -> Relation:
         return empty((*rel.schema, WEIGHT_FIELD))
     keys = affected_keys(touched_keys, tuple(key))
     now, then = (restrict(state, keys) for state in (join, before(join, changed)))
-    return net(Union((weighted(now, 1), weighted(then, -1))))
+    both = Union((weighted(now, 1), weighted(then, -1)))
+    return net(both) if only_appends(rel, changed) else both  # rows that stay come and go
 
 
 def _inner(rel: Join, changed: Known) -> tuple[Relation, ...]:
