@@ -9,6 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from viewkeeper.algebra.display import show
+from viewkeeper.algebra.keys import Declared
 from viewkeeper.algebra.node import walk
 from viewkeeper.algebra.relations import (
     WEIGHT,
@@ -78,11 +79,12 @@ def test_new_is_old_plus_change(case: Case) -> None:
 
 @given(changing_relations(), st.booleans())
 def test_knowing_less_gives_the_same_change(case: Case, netted: bool) -> None:
-    """Tables said to have changed in any way, and net differences instead of what was fed."""
+    """Tables said to have changed in any way, and net differences instead of what was fed; also looked into for keys."""
     rel, history = case
     tables = history.between(0, 1, netted=netted)
     expected = difference(evaluate(rel, tables), evaluate(was(rel), tables))
     assert signed(change(rel, EVERYTHING), tables) == expected
+    assert signed(change(rel, EVERYTHING, Declared(small=frozenset(SCHEMAS))), tables) == expected
 
 
 @given(changing_relations(appends_only=True))

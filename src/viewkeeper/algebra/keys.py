@@ -59,11 +59,13 @@ class ForeignKey:
 class Declared:
     """What is declared of tables and holds before and after a change; columns by their lower-case names.
 
-    A foreign key refers to a key of its parent that is declared too.
+    A foreign key refers to a key of its parent that is declared too. That a table is small beside others is not
+    declared, but as well known without a look at its rows.
     """
 
     keys: Mapping[str, Keys] = field(default_factory=dict)
     references: tuple[ForeignKey, ...] = ()
+    small: frozenset[str] = frozenset()
 
 
 NOTHING = Declared()

@@ -63,8 +63,9 @@ def restrict(rel: Relation, keys: Keys | None) -> Relation:
     """
     if keys is None:
         return rel
-    narrowed, done = _asked(rel, dict(zip(keys.columns, keys.names, strict=True)), keys)
-    return narrowed if done else Join(narrowed, keys.relation, "semi", keys.matches)
+    own = dict(zip(keys.columns, keys.names, strict=True))
+    narrowed, done = _asked(rel, own, keys)
+    return narrowed if done else _only(narrowed, own, keys.relation)
 
 
 def _asked(rel: Relation, own: Mapping[str, str], keys: Keys) -> tuple[Relation, bool]:
@@ -109,7 +110,27 @@ def _side(rel: Relation, own: Mapping[str, str], keys: Keys) -> tuple[Relation, 
     whole = asked == keys.names
     types = {f.name: f.type for f in keys.relation.schema}
     some = keys.relation if whole else Project(keys.relation, tuple(Item(k, Column(k), types[k]) for k in asked))
-    return Join(rel, some, "semi", conjunction([same(Column(c), Column(key)) for c, key in own.items()])), whole
+    return _only(rel, own, some), whole
+
+
+def _only(rel: Relation, own: Mapping[str, str], keys: Relation) -> Relation:
+    """E ⋉ T, asked below what is made key by key: so that the rows of a table that it takes can be told."""
+    match rel:
+        case Aggregate(input, group_by, _, ()) | Window(input, group_by) if own.keys() <= set(group_by):
+            return with_inputs(rel, (_only(input, own, keys),))
+        case Filter(input) if _is_grouped(input):
+            return with_inputs(rel, (_only(input, own, keys),))
+        case Project(input, items) if _is_grouped(input):
+            shown = {i.name: i.value.name for i in items if isinstance(i.value, Column) and i.name in own}
+            if len(set(shown.values())) == len(own):
+                return with_inputs(rel, (_only(input, {shown[c]: key for c, key in own.items()}, keys),))
+        case _:
+            pass
+    return Join(rel, keys, "semi", conjunction([same(Column(c), Column(key)) for c, key in own.items()]))
+
+
+def _is_grouped(rel: Relation) -> bool:
+    return isinstance(rel, Aggregate | Window) or (isinstance(rel, Project | Filter) and _is_grouped(rel.input))
 
 
 def join_key(rel: Join, changed: Changed) -> dict[str, str] | None:

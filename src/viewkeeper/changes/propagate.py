@@ -6,7 +6,7 @@ as they were, as they are, and their changes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import assert_never
 
@@ -127,7 +127,7 @@ def _join(rel: Join, changed: Known) -> Relation:
     terms = _by_reference(rel, changed)
     if terms is None:
         key = join_key(rel, changed) if rel not in changed.shown else None
-        terms = (_key_by_key(rel, key, changed),) if key is not None else _by_kind(rel, changed)
+        terms = (_key_by_key(rel, tuple(key), changed),) if key is not None else _by_kind(rel, changed)
     return Union(tuple(Project(term, columns) for term in terms))
 
 
@@ -189,17 +189,13 @@ def _net_change(rel: Relation, changed: Known) -> Relation:
     return own if only_appends(rel, changed) or row_by_row(rel) else net(own)
 
 
-def _key_by_key(rel: Join, key: Mapping[str, str], changed: Known) -> Relation:
+def _key_by_key(rel: Join, key: tuple[str, ...], changed: Known) -> Relation:
     """δ(L ∘ R) = (L ∘ R)_new ⋉ T − (L ∘ R)_old ⋉ T, T = the keys that δL or δR touches.   [affected keys]"""
     join = replace(rel, right=looked_at(rel.right, rel.condition)) if rel.kind in ("semi", "anti") else rel
-    ours, theirs = _touched(join.left, key, changed), _touched(join.right, key.values(), changed)
-    types = {f.name: f.type for f in join.left.schema}
-    of_left = Project(ours, tuple(Item(c, Column(c), types[c]) for c in key))
-    of_right = Project(theirs, tuple(Item(c, Column(other), types[c]) for c, other in key.items()))
-    touched_keys = drop_empty(Union((of_left, of_right)))
-    if is_empty(touched_keys):
+    below = drop_empty(_touched(join, key, changed))
+    if is_empty(below):
         return empty((*rel.schema, WEIGHT_FIELD))
-    keys = affected_keys(touched_keys, tuple(key))
+    keys = affected_keys(below, key)
     now, then = (restrict(state, keys) for state in (join, before(join, changed)))
     both = Union((weighted(now, 1), weighted(then, -1)))
     return net(both) if only_appends(rel, changed) else both  # rows that stay come and go
@@ -323,4 +319,5 @@ def _by_key(rel: Aggregate | Window | Top, key: tuple[str, ...], changed: Known)
 
 def _touched(rel: Relation, columns: Iterable[str], changed: Known) -> Relation:
     """⊇ π_columns(δE)"""
-    return touched(rel, tuple(dict.fromkeys(columns)), changed, lambda below: _change(below, changed))
+    asked = tuple(dict.fromkeys(columns))
+    return touched(rel, asked, changed, lambda below: _change(below, changed), changed.declared.small)

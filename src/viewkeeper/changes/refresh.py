@@ -125,7 +125,8 @@ def maintenance(kept: Kept, changed: Changed, declared: Declared = NOTHING, own:
 
     What was kept is looked into only if `own` is said. Refreshes of one process have it worked out once.
     """
-    return _worked_out(kept, tuple(changed.items()), tuple(declared.keys.items()), declared.references, own)
+    known = tuple(declared.keys.items())
+    return _worked_out(kept, tuple(changed.items()), known, declared.references, small=declared.small, own=own)
 
 
 @lru_cache(maxsize=512)
@@ -134,9 +135,11 @@ def _worked_out(
     changes: tuple[tuple[str, ChangeKind], ...],
     known: tuple[tuple[str, Keys], ...],
     references: tuple[ForeignKey, ...],
+    *,
+    small: frozenset[str],
     own: bool,
 ) -> Maintenance:
-    changed, declared = dict(changes), Declared(dict(known), references)
+    changed, declared = dict(changes), Declared(dict(known), references, small)
     found = _maintenance(kept, changed, declared, own)
     reasons, asked = found.reasons, found.questions
     if declared.references:

@@ -18,11 +18,13 @@ from viewkeeper.algebra.relations import (
     Join,
     Project,
     Relation,
+    Scan,
     Union,
     Window,
     names,
 )
-from viewkeeper.algebra.scalars import Column
+from viewkeeper.algebra.scalars import Call, Column, Scalar, conjuncts
+from viewkeeper.changes.groups import near
 from viewkeeper.changes.references import row_by_row
 from viewkeeper.changes.weights import Changed, is_changed
 
@@ -30,13 +32,17 @@ Columns = tuple[str, ...]
 Exact = Callable[[Relation], Relation]  # δ of a relation
 
 
-def touched(rel: Relation, columns: Columns, changed: Changed, exact: Exact) -> Relation:
-    """⊇ π_columns(δE), copies and all."""
+def touched(
+    rel: Relation, columns: Columns, changed: Changed, exact: Exact, small: frozenset[str] = frozenset()
+) -> Relation:
+    """⊇ π_columns(δE), copies and all; less of them where a look into a small table tells that they meet nothing."""
     found = parts(rel, columns, changed)
     if found is None:
         return _shown(exact(rel), {c: c for c in columns})
-    keys = tuple(_shown(touched(part.input, part.columns, changed, exact), part.own) for part in found)
-    return keys[0] if len(keys) == 1 else Union(keys)
+    keys = [_shown(touched(part.input, part.columns, changed, exact, small), part.own) for part in found]
+    if isinstance(rel, Join):
+        keys = _meeting(rel, found, keys, small)
+    return keys[0] if len(keys) == 1 else Union(tuple(keys))
 
 
 @dataclass(frozen=True)
@@ -80,15 +86,61 @@ def _sides(rel: Join, columns: Columns, changed: Changed) -> tuple[Part, ...] | 
     A row of the left side that flips has the key of the right rows that it meets. A row that is padded has NULL for
     what would equal a column of the other side, so the left side of an outer join must have the columns itself.
     """
-    left, right = names(rel.left), names(rel.right)
-    if rel.kind == "full" or (rel.kind != "inner" and not set(columns) <= set(left)):
+    if rel.kind == "full" or (rel.kind != "inner" and not set(columns) <= set(names(rel.left))):
         return None
-    equal = tuple(equal_columns_alike(rel))
-    of_left = {**{theirs: ours for ours, theirs in equal}, **{c: c for c in left}}
-    of_right = {**dict(equal), **{c: c for c in right}}
-    sides = [(side, own) for side, own in ((rel.left, of_left), (rel.right, of_right)) if is_changed(side, changed)]
+    sides = [(side, own) for side, own in _with_equal(rel) if is_changed(side, changed)]
     found = tuple(part for side, own in sides if (part := _part(side, columns, own)) is not None)
     return found if found and len(found) == len(sides) else None
+
+
+def _with_equal(rel: Join) -> tuple[tuple[Relation, dict[str, str]], tuple[Relation, dict[str, str]]]:
+    """Each side, and the columns of both by what it calls them, or calls those that equal them in every match."""
+    equal = tuple(equal_columns_alike(rel))
+    of_left = {**{theirs: ours for ours, theirs in equal}, **{c: c for c in names(rel.left)}}
+    of_right = {**dict(equal), **{c: c for c in names(rel.right)}}
+    return (rel.left, of_left), (rel.right, of_right)
+
+
+def _meeting(rel: Join, found: tuple[Part, ...], keys: list[Relation], small: frozenset[str]) -> list[Relation]:
+    """T_L + T_R ⋉ H, where H has all keys of L_new; of an inner join, or else the other way round.
+
+    A key of T_R that H does not have is in no row of L_new. If it was in one of L_old, it is in T_L, too.
+    """
+    left, right = _with_equal(rel)
+    for (side, own), (other, _) in ((left, right), (right, left)) if rel.kind == "inner" else ((left, right),):
+        at = next((n for n, part in enumerate(found) if part.input == other), None)
+        whole = _part(side, tuple(found[at].own), own) if at is not None else None
+        held = holder(whole, small) if whole is not None else None
+        if at is not None and held is not None:
+            met = near(keys[at], held.input, [(below, c) for c, below in held.own.items()])
+            return [*keys[:at], met, *keys[at + 1 :]]
+    return keys
+
+
+def holder(whole: Part, small: frozenset[str]) -> Part | None:
+    """Chosen rows of a small table that have every value which the columns have in the whole, if there are such."""
+    rel, columns = whole.input, whole.columns
+    match rel:
+        case Filter(Scan(table), predicate) if table in small and any(map(_chooses, conjuncts(predicate))):
+            return whole
+        case Project(input, items):
+            below = [(input, {i.name: i.value.name for i in items if isinstance(i.value, Column)})]
+        case Filter(input):
+            below = [(input, {c: c for c in columns})]
+        case Aggregate(input, keys, _, ()) | Window(input, keys):
+            below = [(input, {c: c for c in keys})]
+        case Join(left, _, "inner" | "left" | "semi" | "anti" as kind):
+            below = list(_with_equal(rel)) if kind == "inner" else [(left, {c: c for c in names(left)})]
+        case _:
+            return None
+    asked = (_part(input, columns, own) for input, own in below)
+    named = (Part(part.input, {c: part.own[o] for c, o in whole.own.items()}) for part in asked if part is not None)
+    return next((held for part in named if (held := holder(part, small)) is not None), None)
+
+
+def _chooses(term: Scalar) -> bool:
+    """Whether it leaves out more than rows without a value."""
+    return not isinstance(term, Call) or term.name != "IS NOT NULL"
 
 
 def _part(rel: Relation, columns: Columns, own: Mapping[str, str]) -> Part | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from zoneinfo import ZoneInfo
@@ -33,6 +33,7 @@ from viewkeeper.store.views import Covered, Covers, Standing, View, standing
 Moments = tuple[int, int]  # microseconds since 1970, of the old and of the new state
 
 BYTES_PER_ROW = 50  # a guess, where statistics do not tell
+_SMALL = 20  # times as many rows the largest table of a view has
 _LOOKS = 5  # at tables that others keep writing to, before no common moment is expected
 
 
@@ -136,7 +137,10 @@ def look(view: View, registry: Registry, versions: Versions, expected: Mapping[s
         rows=_rows(own),
         sizes=sizes,
         changed=changed,
-        declared=_declared(view, registry, pins, metadata, one_moment=one_moment and stands.one_moment),
+        declared=replace(
+            _declared(view, registry, pins, metadata, one_moment=one_moment and stands.one_moment),
+            small=_small(sizes),
+        ),
         moved=clock_moved or any(p.old != p.new or t in (expected or {}) for t, p in pins.items()),
         obstacle=view.reason,
         lost=_lost(stands, pins, moments),
@@ -197,6 +201,11 @@ def _declared(
     relied = {t: relied_on(tables.log(t), pins[t].old, metadata[t]) for t in view.base_tables}
     found = declarations(relied, tables.canonical).declared
     return found if one_moment else Declared(found.keys)
+
+
+def _small(sizes: Mapping[str, Sizes]) -> frozenset[str]:
+    most = max((known.rows for known in sizes.values()), default=0)
+    return frozenset(table for table, known in sizes.items() if known.rows * _SMALL <= most)
 
 
 def _columns_read(view: View, table: str) -> frozenset[str]:
