@@ -12,6 +12,7 @@ from math import prod, sqrt
 from typing import assert_never
 
 from viewkeeper.algebra.keys import NOTHING, Declared, equal_columns, keys, origins, same_columns
+from viewkeeper.algebra.node import walk
 from viewkeeper.algebra.relations import (
     Aggregate,
     Changes,
@@ -29,10 +30,12 @@ from viewkeeper.algebra.relations import (
     Unpivot,
     Values,
     Window,
+    inputs,
 )
 from viewkeeper.algebra.scalars import Call, Column, Scalar, conjuncts
 
 FEW = 200_000  # rows that are sent to the other side of a join
+WORTH_A_QUERY = 1_000_000  # rows that take as long to read as one more query does
 _MATCHES = 10  # of a value, as is likely where nothing is known
 _LEFT = {"=": 0.2, "IN": 0.3, "LIKE": 0.2, "<": 0.5, "<=": 0.5, ">": 0.5, ">=": 0.5}  # by a comparison
 
@@ -54,6 +57,14 @@ class RowCounts:
 
     def is_few(self, rel: Relation) -> bool:
         return self.rows(rel) <= FEW
+
+    def saved(self, part: Relation) -> float:
+        """How many rows of large tables need not be read again, if a part of few rows is computed once."""
+        if not inputs(part) or not self.is_few(part):
+            return 0
+        tables = [self.tables.get(n.table, 0) for n in walk(part) if isinstance(n, Scan)]
+        read = sum(rows for rows in tables if rows > FEW)
+        return read if read > WORTH_A_QUERY else 0
 
     def sent(self, join: Join) -> Side | None:
         """The side of a join whose few rows are sent to the other; what is padded or kept can only be sent to."""

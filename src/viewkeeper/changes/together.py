@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from viewkeeper.algebra.node import walk
 from viewkeeper.algebra.relations import Filter, Item, Join, Project, Relation, Scan, ScanColumn, inputs, with_inputs
 from viewkeeper.algebra.scalars import Call, Column, Scalar, columns, conjunction, conjuncts, subqueries, substitute
+from viewkeeper.changes.restored import from_one_read
 
 _NAMED = "__vk_all_"  # before the name that the table has for a column: other columns may be called so
 
@@ -50,6 +51,11 @@ def read_together(change: Relation, worth: Callable[[Relation], bool]) -> Relati
         return known[rel]
 
     return visit(change)
+
+
+def read_once(change: Relation, worth: Callable[[Relation], bool]) -> Relation:
+    """The same change, with each table read as few times as can be told."""
+    return read_together(from_one_read(change, worth), worth)
 
 
 def _asked(rel: Join) -> Asked | None:

@@ -10,6 +10,7 @@ from viewkeeper.algebra.keys import NOTHING, Declared
 from viewkeeper.algebra.node import walk
 from viewkeeper.algebra.relations import Aggregate, Changes, Join, Relation, Scan, Top, Window
 from viewkeeper.changes.counts import RowCounts
+from viewkeeper.changes.together import read_once
 
 
 @dataclass(frozen=True)
@@ -91,12 +92,12 @@ class Sizes:
 
 
 def reading(rel: Relation, sizes: Mapping[str, Sizes], declared: Declared = NOTHING) -> Cost:
-    """Every leaf read once: whole tables and changes; and what is done with their rows."""
+    """Every leaf, whole tables and changes, read as often as a refresh would; and what is done with their rows."""
     tables = {table: known.rows for table, known in sizes.items()}
     changes = {table: known.change_rows for table, known in sizes.items()}
     counts = RowCounts(tables, changes, declared, guessing=True)
     total = Cost()
-    for node in walk(rel):
+    for node in walk(read_once(rel, lambda rows: counts.saved(rows) > 0)):
         match node:
             case Scan(table):
                 total += Cost(rows_read=tables.get(table, 0), reads=1)

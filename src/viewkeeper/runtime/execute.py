@@ -24,9 +24,8 @@ from viewkeeper.changes.refresh import (
     maintenance,
     tables_read,
 )
-from viewkeeper.changes.restored import from_one_read
 from viewkeeper.changes.stored import WHOLE, KeptBag
-from viewkeeper.changes.together import read_together
+from viewkeeper.changes.together import read_once
 from viewkeeper.errors import NotIncrementalError
 from viewkeeper.planner.build import is_scattered, seen_closer
 from viewkeeper.planner.cost import QUERY, Cost
@@ -165,11 +164,7 @@ class Executor:
         """The same change, by what is known of its rows: which are few, and where those are that they can meet."""
         counts = leaves.measure(look.situation.declared, look.situation.rows)
         near = only_meeting(fewest_first(leaves.netted(change), counts), leaves.spreads)
-
-        def worth(rows: Relation) -> bool:
-            return leaves.saved(rows) > 0
-
-        return read_together(from_one_read(near, worth), worth)
+        return read_once(near, lambda rows: leaves.saved(rows) > 0)
 
     def ahead(self, job: Job) -> Job:
         """The job with its change computed, where what is left to do is so much less that it wants other settings."""

@@ -34,10 +34,9 @@ from viewkeeper.algebra.relations import (
     Side,
     State,
     Window,
-    inputs,
 )
 from viewkeeper.algebra.scalars import TRUE, Scalar, own_columns
-from viewkeeper.changes.counts import FEW, RowCounts
+from viewkeeper.changes.counts import RowCounts
 from viewkeeper.changes.meeting import Spreads, compared
 from viewkeeper.changes.own import OWN
 from viewkeeper.changes.parts import Computed, mentions, replaced
@@ -57,7 +56,6 @@ from viewkeeper.store.log import TableLog
 from viewkeeper.store.rows import Part
 
 FIRST_ROWS = 1_000_000  # a change of more rows is not read before its use
-WORTH_A_QUERY = 1_000_000  # rows that take as long to read as one more query does
 
 
 class ReadOnce:
@@ -124,11 +122,7 @@ class ReadOnce:
 
     def saved(self, part: Relation) -> float:
         """How many rows of large tables need not be read again, if a part of likely few rows is computed once."""
-        if self.likely is None or not inputs(part) or not self.likely.is_few(part):
-            return 0
-        tables = [self.likely.tables.get(n.table, 0) for n in walk(part) if isinstance(n, Scan)]
-        read = sum(rows for rows in tables if rows > FEW)
-        return read if read > WORTH_A_QUERY else 0
+        return self.likely.saved(part) if self.likely is not None else 0
 
     def sent(self, join: Join) -> Side | None:
         return self.counts.sent(join) if self.counts is not None else None
