@@ -15,8 +15,8 @@ from viewkeeper.changes.refresh import maintenance
 from viewkeeper.changes.stored import stored_form
 from viewkeeper.planner.build import Situation, plan_view, seen_closer
 from viewkeeper.planner.cost import MEASURED_ONCE, Cost, Rates, Sizes
-from viewkeeper.planner.plan import Maintain, Recompute, Way
-from viewkeeper.planner.rates import Own, Sample, fitted, shown
+from viewkeeper.planner.plan import Maintain, Recompute
+from viewkeeper.planner.rates import Own, Sample, Seen, fitted, shown
 from viewkeeper.settings import Settings
 
 pytestmark = pytest.mark.core
@@ -143,13 +143,12 @@ def test_refreshes_about_as_large_tell_most() -> None:
 def test_creating_a_view_tells_of_its_recomputes() -> None:
     found = shown([Sample(COST, COST.seconds * 3, "recompute", created=True)], MEASURED_ONCE)
     assert 1.5 < found.factor("recompute", COST.seconds) < 3, "though it takes longer, the first time"
-    assert not found.taken and not found.is_new("incremental")
+    assert not found.is_new("incremental", COST.seconds), "no refresh took any way"
 
 
-def own(*taken: Way, left: float | None = None, **times: float) -> Own:
-    """What ways were taken, and how many times as long as predicted they take."""
-    seen = {way: [(said, off) for said in (0.1, 0.4)] * 3 for way, off in times.items()}
-    return Own(seen, frozenset(taken), left)  # type: ignore[arg-type]
+def own(**times: float) -> Own:
+    """The ways that were taken, and how many times as long as predicted they take."""
+    return Own({way: [Seen(said, off) for said in (0.1, 0.4)] * 9 for way, off in times.items()})  # type: ignore[misc]
 
 
 def test_the_other_way_is_tried_once() -> None:
@@ -162,11 +161,13 @@ def test_the_other_way_is_tried_once() -> None:
 
     usual = chosen(Own())
     assert usual == (Recompute, False)
-    assert chosen(own("recompute")) == (Maintain, True)
-    assert chosen(own("recompute", "incremental")) == usual
-    assert chosen(own("recompute", recompute=0.1)) == (Recompute, False), "it would be much dearer"
-    assert chosen(own("recompute", "incremental", incremental=0.4)) == (Maintain, False)
-    assert chosen(own("incremental", incremental=0.7)) == (Recompute, True)
+    assert chosen(own(recompute=1)) == (Maintain, True)
+    assert chosen(own(recompute=1, incremental=1)) == usual
+    assert chosen(own(recompute=0.1)) == (Recompute, False), "it would be much dearer"
+    assert chosen(own(recompute=1, incremental=0.4)) == (Maintain, False)
+    assert chosen(own(incremental=0.7)) == (Recompute, True)
+    small = Own({"recompute": [Seen(0.4, 1)], "incremental": [Seen(0.01, 1)]})
+    assert chosen(small) == (Maintain, True), "it was never taken for a change of this size"
 
 
 def test_what_was_left_of_changes_is_expected_again() -> None:

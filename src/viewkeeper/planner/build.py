@@ -69,6 +69,10 @@ class Situation:
         said = cost.at(self.rates).seconds * left
         return cost.at(self.rates.times(left * self.own.factor(way, said)))
 
+    def is_new(self, cost: Cost, way: Way, left: float = 1.0) -> bool:
+        """Whether a refresh about as large never took this way, though one took the other."""
+        return self.own.is_new(way, cost.at(self.rates).seconds * left)
+
 
 def plan_view(situation: Situation, settings: Settings) -> Step:
     """The step for one view, by its policy and by cost."""
@@ -104,16 +108,17 @@ def decided(change: Maintenance, s: Situation, full: Cost, settings: Settings) -
     install, why = choose_install(change, s, settings)
     parts = QUERY + reading(change.change, _with_own(s), s.declared) + install_cost(install, s.rows, _change_rows(s))
     known = None if s.seen else s.own.left
-    cost = s.priced(parts, "incremental", 1.0 if known is None else known)
+    left = 1.0 if known is None else known
+    cost = s.priced(parts, "incremental", left)
     compared = f"predicted {cost.seconds:.1f} s against {full.seconds:.1f} s for a recompute"
     forced = "" if s.policy == "AUTO" else f"its policy is {s.policy}; "
     small = cost.rows_read + cost.rows_written <= settings.small_rows
     step = Maintain(s.view, f"{forced}{compared}", change, install, why, cost, full, small)
     if s.policy != "AUTO":
         return step
-    if s.own.is_new("incremental") and cost.seconds <= TRY_UP_TO * full.seconds:
+    if s.is_new(cost, "incremental", left) and cost.seconds <= TRY_UP_TO * full.seconds:
         return replace(step, reason=f"tried once: {compared}")
-    if s.own.is_new("recompute") and full.seconds <= TRY_UP_TO * cost.seconds:
+    if s.is_new(full, "recompute") and full.seconds <= TRY_UP_TO * cost.seconds:
         return Recompute(s.view, f"tried once: {compared}", full, instead_of=step)
     if cost.seconds <= full.seconds:
         return step

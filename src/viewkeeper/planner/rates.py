@@ -23,7 +23,7 @@ _FAR = 0.3  # a factor of e^0.3 is much; a cold start, which is off by more, cou
 _LARGEST = 3.5  # of |log m|
 _SHORT = 0.05  # seconds; nobody takes less
 _LATEST = 3
-_DOUBT = 0.5  # refreshes as the rates have them, which count beside those that were seen
+_DOUBT = 0.25  # refreshes as the rates have them, which count beside those that were seen
 _LOOKS = 5  # refreshes; what was seen of changes before them may be otherwise now
 _AS_LARGE = 2.0  # times as long by the rates, or as short
 _CREATED = 1.25  # times as long as a recompute of the view takes later, in the median of 26 views of TPC-H
@@ -50,21 +50,38 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class Own:
-    """What the refreshes of one view have shown, from the latest on.
+class Seen:
+    """The seconds that the rates say for a refresh, and how many times as long it took.
 
-    seen    by way, the seconds that the rates say, and how many times as long it took
-    taken   the ways that refreshes have taken; to create a view is like a recompute, but is none
-    left    how much of the cost of a change was left once the change was read
+    created   whether it made the view: that is like a recompute, but is none
     """
 
-    seen: Mapping[Way, Sequence[tuple[float, float]]] = field(default_factory=dict)
-    taken: frozenset[Way] = frozenset()
+    said: float
+    times: float
+    created: bool = False
+
+    def apart(self, seconds: float) -> float:
+        return abs(log(max(self.said, _SHORT) / max(seconds, _SHORT)))
+
+    def is_as_large(self, seconds: float) -> bool:
+        return self.apart(seconds) <= log(_AS_LARGE)
+
+
+@dataclass(frozen=True)
+class Own:
+    """What the refreshes of one view have shown, by way, from the latest on.
+
+    left   how much of the cost of a change was left once the change was read
+    """
+
+    seen: Mapping[Way, Sequence[Seen]] = field(default_factory=dict)
     left: float | None = None
 
-    def is_new(self, way: Way) -> bool:
-        """Whether this way was never taken, but the other one was."""
-        return way not in self.taken and bool(self.taken)
+    def is_new(self, way: Way, seconds: float) -> bool:
+        """Whether the other way was taken, and this one never where the rates say about so many seconds."""
+        taken = {w: [one for one in found if not one.created] for w, found in self.seen.items()}
+        others = any(found for w, found in taken.items() if w != way)
+        return others and not any(one.is_as_large(seconds) for one in taken.get(way, ()))
 
     def factor(self, way: Way, seconds: float) -> float:
         """How many times as long it takes, where the rates say so many seconds.
@@ -72,13 +89,13 @@ class Own:
         A cold start is slow, so that the fastest of the latest tells. If none was as large, the nearest tells less.
         """
         seen = self.seen.get(way, ())
-        near = [times for said, times in seen if _apart(said, seconds) <= log(_AS_LARGE)][:_LATEST]
+        near = [one.times for one in seen if one.is_as_large(seconds)][:_LATEST]
         if near:
             return exp(log(min(near)) * len(near) / (len(near) + _DOUBT))
         if not seen:
             return 1.0
-        said, times = min(seen, key=lambda one: _apart(one[0], seconds))
-        return exp(log(times) / (1 + _DOUBT + _apart(said, seconds)))
+        nearest = min(seen, key=lambda one: one.apart(seconds))
+        return exp(log(nearest.times) / (1 + _DOUBT + nearest.apart(seconds)))
 
 
 def fitted(samples: Sequence[Sample]) -> Rates:
@@ -102,17 +119,12 @@ def fitted(samples: Sequence[Sample]) -> Rates:
 
 def shown(samples: Sequence[Sample], rates: Rates) -> Own:
     """What the samples of one view tell; from the latest on."""
-    seen: dict[Way, list[tuple[float, float]]] = {}
+    seen: dict[Way, list[Seen]] = {}
     for sample in samples:
         said = max(sample.cost.at(rates).seconds, _SHORT)
-        seen.setdefault(sample.way, []).append((said, sample.again / said))
+        seen.setdefault(sample.way, []).append(Seen(said, sample.again / said, sample.created))
     left = [sample.left for sample in samples[:_LOOKS] if sample.left is not None]
-    taken = frozenset(sample.way for sample in samples if not sample.created)
-    return Own(seen, taken, min(left, default=None))
-
-
-def _apart(one: float, other: float) -> float:
-    return abs(log(max(one, _SHORT) / max(other, _SHORT)))
+    return Own(seen, min(left, default=None))
 
 
 def _parts(cost: Cost) -> list[float]:
