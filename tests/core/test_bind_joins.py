@@ -117,5 +117,13 @@ def test_natural_with_nothing_to_share(kind: str) -> None:
 
 def test_joins_with_generators() -> None:
     joined, viewed = "JOIN LATERAL explode(array(a, b)) AS q(x)", "LATERAL VIEW explode(array(a, b)) q AS x"
-    by_join, by_view = (bound(f"SELECT b, x FROM r {tail}", ("b", "x")) for tail in (joined, viewed))
-    assert by_join == by_view
+    outer = viewed.replace("VIEW", "VIEW OUTER")
+    for by_join, by_view in (
+        (f"b, x FROM r {joined}", f"b, x FROM r {viewed}"),
+        (f"b, x FROM r {joined} ON x > b", f"b, x FROM r {viewed} WHERE x > b"),
+        (f"b, x FROM r LEFT {joined} ON true", f"b, x FROM r {outer}"),
+    ):
+        read, wanted = (bound(f"SELECT {text}", ("b", "x")) for text in (by_join, by_view))
+        assert read == wanted, show(read)
+    inside = "LATERAL (SELECT y + r.a AS x FROM (SELECT explode(array(r.a, r.b)) AS y) WHERE y < r.b) AS q"
+    assert "join" not in show(bound(f"SELECT b, x FROM r, {inside}", ("b", "x")))

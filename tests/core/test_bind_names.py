@@ -12,6 +12,7 @@ from viewkeeper.algebra.relations import names
 from viewkeeper.changes.stored import KeptGroups, stored_form
 from viewkeeper.errors import SqlError
 from viewkeeper.sql.bind import Bound, bind
+from viewkeeper.sql.expressions import Refusal
 from viewkeeper.sql.names import names_schemas, table_mentions, table_uses
 from viewkeeper.sql.parse import parse_query
 from viewkeeper.testing.bags import TableStates, evaluate
@@ -145,11 +146,21 @@ def test_mentions_of_tables() -> None:
         for use in uses
     ]
     assert sorted(found) == [("r", "main.r", False, "r"), ("r", "r", False, "r"), ("t", "`t`", True, "t")]
+    named = "SELECT a FROM IDENTIFIER('main.r') JOIN t USING (a)"
+    by_text, _ = table_mentions(parse_query(named))
+    assert by_text.parts == ("main", "r") and named[by_text.start : by_text.end] == "IDENTIFIER('main.r')"
     (sampled,) = table_mentions(parse_query("SELECT a FROM r TABLESAMPLE (10 PERCENT)"))
     assert sampled.aliased, "an alias could only come behind it"
     for pivoted in ("c PIVOT (sum(a) FOR b IN (1 AS x))", "c UNPIVOT (v FOR n IN (a, b))"):
         (mentioned,) = table_mentions(parse_query(f"WITH c AS (SELECT a, b, s FROM r) SELECT * FROM {pivoted}"))
         assert mentioned.parts == ("r",), "what is pivoted is no table"
+
+
+def test_tables_that_the_text_does_not_name() -> None:
+    assert not table_uses(parse_query("SELECT id FROM range(3), explode(array(1)) AS x(y)"), FakeCatalog())
+    for function in ("IDENTIFIER('ma' || 'in.r')", "own('r')"):
+        with pytest.raises(Refusal, match="this table function"):
+            table_uses(parse_query(f"SELECT a FROM r JOIN {function} USING (a)"), FakeCatalog())
 
 
 def test_unknown_table() -> None:

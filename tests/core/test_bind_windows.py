@@ -95,3 +95,10 @@ def test_a_window_of_all_groups_is_computed_when_the_view_is_read(duck: Connecti
     kept = evaluate(form.kept.content, TABLES)
     tables = {**TABLES, "v": TableStates(names(form.kept.content), kept, kept)}
     assert evaluate(form.public, tables) == evaluate(definition, TABLES)
+
+
+def test_the_most_frequent_value_by_order() -> None:
+    """Which Spark calls by another name where it is over a window."""
+    ordered = "mode() WITHIN GROUP (ORDER BY b) OVER (PARTITION BY a)"
+    read, wanted = (bound(f"SELECT {m} AS m FROM r", ("m",)) for m in (ordered, "mode(b, true) OVER (PARTITION BY a)"))
+    assert read == wanted

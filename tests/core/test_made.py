@@ -67,6 +67,31 @@ def test_the_fields_of_a_struct_are_taken_one_by_one() -> None:
     assert "p = (s_2.p), q = (s_2.q)" in read(text, catalog, "p", "q")
 
 
+def test_a_subquery_is_asked_for_beside_the_rows_around_it() -> None:
+    catalog = Knowing(("key", "value"), ("__vk_here",))
+    text = "SELECT r.a FROM r JOIN t ON r.a = t.a WHERE EXISTS (SELECT explode(m) FROM n WHERE n.id = r.b)"
+    assert "generate key, value = EXPLODE(m)" in read(text, catalog, "a")
+    inner = "SELECT EXPLODE(m) FROM n WHERE n.id = r.b"
+    assert catalog.asked[0] == f"SELECT __vk_here.* FROM r JOIN t ON r.a = t.a, LATERAL ({inner}) AS __vk_here"
+    catalog = Knowing(("key", "value"), ("__vk_here",))
+    assert "generate key, value = EXPLODE(" in read(
+        "SELECT n.id, q.value FROM n, LATERAL (SELECT explode(n.m)) AS q", catalog, "id", "value"
+    )
+    assert catalog.asked[0] == "SELECT __vk_here.* FROM n, LATERAL (SELECT EXPLODE(n.m)) AS __vk_here"
+
+
+def test_a_star_among_arguments_is_spelled_out() -> None:
+    spelled = {
+        "SELECT count(DISTINCT *) AS x FROM u": "SELECT count(DISTINCT `order`, f) AS x FROM u",
+        "SELECT hash(u.*, 1) AS x FROM u JOIN r ON r.a = u.`order`": "SELECT hash(u.`order`, u.f, 1) AS x FROM u JOIN r ON r.a = u.`order`",
+    }  # fmt: skip
+    for text, wanted in spelled.items():
+        assert read(text, Knowing(("order", "f")), "x") == read(wanted, Knowing(), "x")
+    struct = "SELECT struct(s.*) AS x FROM (SELECT from_json(s, 'p INT, q INT') AS s FROM r)"
+    assert "x = (STRUCT(s_2.p, s_2.q))" in read(struct, Knowing(("p", "q")), "x")
+    assert "count(*)" in read("SELECT count(*) AS x FROM u", Knowing(("a",)), "x")
+
+
 @pytest.mark.parametrize(
     ("query", "made"),
     [

@@ -32,6 +32,18 @@ pytestmark = pytest.mark.core
         ("SELECT col1 FROM VALUES (1), (2)", "SELECT col1 FROM VALUES (1), (2) AS __values(col1)"),
         ("SELECT col2 FROM VALUES (1, 2) AS v", "SELECT col2 FROM VALUES (1, 2) AS v(col1, col2)"),
         ("SELECT x FROM VALUES (1) AS v(x)", "SELECT x FROM VALUES (1) AS v(x)"),
+        ("SELECT x FROM VALUES 1, 2 + 1 AS v(x)", "SELECT x FROM VALUES (1), (2 + 1) AS v(x)"),
+        ("SELECT v.col1 FROM VALUES 1, 2 AS v", "SELECT v.col1 FROM VALUES (1), (2) AS v(col1)"),
+        ("SELECT a FROM IDENTIFIER('x.t') AS q", "SELECT a FROM x.t AS q"),
+        (
+            "SELECT grouping__id FROM t GROUP BY CUBE (a)",
+            "SELECT GROUPING_ID() AS grouping__id FROM t GROUP BY CUBE (a)",
+        ),
+        (
+            "SELECT a FROM t GROUP BY CUBE (a) HAVING grouping__id > 0",
+            "SELECT a FROM t GROUP BY CUBE (a) HAVING GROUPING_ID() > 0",
+        ),
+        ("SELECT grouping__id FROM t", "SELECT grouping__id FROM t"),
         ("SELECT 1 AS x FROM t GROUP BY window(ts, '1 day')", "SELECT 1 AS x FROM t GROUP BY WINDOW(ts, '1 day')"),
     ],
 )
@@ -63,7 +75,7 @@ def test_parentheses_show_the_tree(expression: str, expected: str) -> None:
 @pytest.mark.parametrize(
     ("sql", "message", "position"),
     [
-        ("SELECT * FROM VALUES 1 AS x", "parentheses before an alias", None),
+        ("SELECT * FROM VALUES (1 AS x)", "alias inside of VALUES", None),
         ("SELECT * EXCEPT (s.x) FROM t", "nested field", None),
         ("SELECT a FROM t; SELECT b FROM t", "not a single query", None),
         ("INSERT INTO t VALUES (1)", "not a single query", None),

@@ -106,5 +106,10 @@ def test_what_may_mean_something_else_is_left_to_spark(tmp_path: Path) -> None:
     )  # how many they are, a table without columns would not tell
     assert rows_of(DataFiles(schema({"k": "integer"}), numbers.whole), ("k",)) is None  # the file has another type
     assert rows_of(DataFiles(schema({"k": {"type": "array"}}), numbers.whole), ("k",)) is None
+    texts = files(tmp_path, pa.table({"day": ["Sunday   "]}), {"day": "string"})
+    char = texts.schema.replace("{}", '{"__CHAR_VARCHAR_TYPE_STRING": "char(9)"}')
+    assert rows_of(texts, ("day",)) is not None
+    assert rows_of(DataFiles(char, texts.whole), ("day",)) is None  # which Spark pads 'Sunday' for
+    assert rows_of(DataFiles(char.replace("char", "varchar"), texts.whole), ("day",)) is not None
     assert rows_of(DataFiles(numbers.schema, (), ((numbers.whole[0], (0,)),)), ("k",)) is None  # rows were deleted
     assert rows_of(DataFiles(numbers.schema, (str(tmp_path / "gone.parquet"),)), ("k",)) is None

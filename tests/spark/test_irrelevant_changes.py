@@ -84,3 +84,7 @@ def test_constants_padded_for_a_char_are_not_put_to_a_string(wh: Warehouse) -> N
     wh.refresh()
     assert_right(wh, "padded")
     assert wh.spark.table("padded").count() == 1
+    run(wh, "INSERT INTO codes VALUES ('ab'), ('zz')")
+    assert {r.strategy for r in wh.refresh()} == {"incremental"}
+    assert_right(wh, "padded")
+    assert wh.spark.table("padded").count() == 2

@@ -234,6 +234,17 @@ MORE = {
     "any_case": "SELECT O.ID, oo.K AS Kk FROM O JOIN o AS OO ON O.Id = oO.iD WHERE o.PRICE > 1",
     "whole": "TABLE c",
     "piped": "FROM o |> WHERE price > 1 |> AGGREGATE sum(price) AS s GROUP BY k",
+    "piped_columns": "FROM o |> SET price = price + 1, k = price |> DROP tag |> AS p |> JOIN c ON c.k = p.id |> SELECT p.id, p.price, p.k, c.name",
+    "piped_offset": "FROM o |> SELECT id, k, price |> ORDER BY price, id, k |> OFFSET 3",
+    "made_on": "SELECT o.id, x.t FROM o JOIN LATERAL explode(split(tag, '-')) AS x(t) ON x.t <> o.tag",
+    "made_left": "SELECT o.id, x.t FROM o LEFT JOIN LATERAL explode(split(tag, '-')) AS x(t) ON true",
+    "made_left_on": "SELECT o.id, x.t FROM o LEFT JOIN LATERAL explode(split(tag, '-')) AS x(t) ON x.t > '0'",
+    "made_around": "SELECT o.id, (SELECT max(value) FROM (SELECT explode(map('k', o.k, 'id', o.id)))) AS x FROM o",
+    "most_frequent": "SELECT id, mode() WITHIN GROUP (ORDER BY tag) OVER (PARTITION BY k) AS m FROM o",
+    "hive_sets": "SELECT k, tag, grouping__id AS g, count(*) AS n FROM o GROUP BY k, tag WITH CUBE HAVING grouping__id < 3",
+    "spelled_stars": "SELECT k, count(DISTINCT *) AS n, max(struct(o.*)) AS m FROM o GROUP BY k",
+    "bare_values": "SELECT o.id, v.x FROM VALUES 1, 2, 3 AS v(x) JOIN o ON o.k = v.x",
+    "by_text_name": "SELECT id, price FROM IDENTIFIER('o') WHERE k > 1",
 }
 
 # Over a table with a column of every type that Delta stores.

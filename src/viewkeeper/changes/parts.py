@@ -16,10 +16,14 @@ from viewkeeper.algebra.relations import Changes, Relation, Scan, ScanColumn, em
 
 @dataclass(frozen=True)
 class Sizes:
-    """In operators: what is planned as one at most, all written out, and the least that is worth a part."""
+    """In operators: what is planned as one at most, all written out, and the least that is worth a part.
+
+    Where a change is larger than `most` for the states that it reads again and again, these are parts, too.
+    """
 
     large: int = 150
     worth: int = 8
+    most: int = 600
 
 
 @dataclass(frozen=True)
@@ -71,8 +75,8 @@ def _next_part(change: Relation, small: set[str], limits: Sizes, saved: Saved) -
     for rel in sizes:  # those below come before those above
         own = isinstance(rel, Changes) or (isinstance(rel, Scan) and rel.table in small)
         follows[rel] = own or any(follows[below] for below in inputs(rel))
-    fits = (rel for rel, n in counted.items() if n > 1 and limits.worth <= sizes[rel] <= limits.large)
-    repeated = [rel for rel in fits if follows[rel]]
+    fits = [rel for rel, n in counted.items() if n > 1 and limits.worth <= sizes[rel] <= limits.large]
+    repeated = [rel for rel in fits if follows[rel]] or (fits if sizes[change] > limits.most else [])
     return max(repeated, key=lambda rel: ((counted[rel] - 1) * sizes[rel], rel.fingerprint), default=None)
 
 

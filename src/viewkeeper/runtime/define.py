@@ -34,6 +34,7 @@ from viewkeeper.sql.typing import with_types
 from viewkeeper.sql.unparse import CurrentTables, unparse
 from viewkeeper.store.names import backing_name, canonical, split
 from viewkeeper.store.registry import Registry
+from viewkeeper.store.rows import DECLARED_TYPE
 from viewkeeper.store.views import SourceUse, View
 
 # Plans are shown with every column, and without what Spark does only where it sees a column and not the call that makes
@@ -99,7 +100,7 @@ class SourceCatalog:
 
 def _stored_type(column: StructField) -> str:
     """The type of a table's column. Spark calls CHAR a string, but pads the constants it is compared with."""
-    declared = str(column.metadata.get("__CHAR_VARCHAR_TYPE_STRING", ""))
+    declared = str(column.metadata.get(DECLARED_TYPE, ""))
     return declared if declared.startswith("char(") else column.dataType.simpleString()
 
 

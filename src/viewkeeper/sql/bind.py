@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal as OneOf
 from typing import assert_never
@@ -288,17 +288,21 @@ class _Binder:
         return relation, scope
 
     def generated(self, lateral: exp.Lateral, relation: Relation, scope: Scope) -> tuple[Relation, Scope]:
-        """LATERAL VIEW, or LATERAL before a generator."""
-        labels = _column_aliases(lateral)
+        """LATERAL VIEW."""
         in_time = is_time_window(lateral.this)
-        if not (is_generator(lateral.this) or in_time) or not labels:
-            raise refuse(lateral, "LATERAL", NOT_YET if labels else "name the columns it makes by AS")
-        fields = tuple(Field(self.fresh(label), UNKNOWN) for label in labels)
-        generator = to_time_window(lateral.this, scope) if in_time else to_generator(lateral.this, scope)
-        made = Generate(relation, generator, fields, bool(lateral.args.get("outer")))
+        made = self.made(lateral, relation, scope, to_time_window if in_time else to_generator)
         alias = lateral.alias.lower()
-        seen = {(alias, label.lower()): f.name for label, f in zip(labels, fields, strict=True)}
+        seen = {(alias, c.lower()): f.name for c, f in zip(_column_aliases(lateral), made.fields, strict=True)}
         return made, replace(scope, columns={**scope.columns, **seen})
+
+    def made(
+        self, lateral: exp.Lateral, of: Relation, scope: Scope, read: Callable[[exp.Expr, Scope], Scalar]
+    ) -> Generate:
+        labels = _column_aliases(lateral)
+        if not labels:
+            raise refuse(lateral, "LATERAL", "name the columns it makes by AS")
+        fields = tuple(Field(self.fresh(label), UNKNOWN) for label in labels)
+        return Generate(of, read(lateral.this, scope), fields, bool(lateral.args.get("outer")))
 
     def joined(self, first: tuple[Relation, Scope], tree: exp.Expr, withs: Withs) -> tuple[Relation, Scope]:
         """The first table and those joined to it one after another."""
@@ -316,8 +320,6 @@ class _Binder:
             raise refuse(join, "JOIN USING", "its columns could not be resolved")
         lateral = isinstance(join.this, exp.Lateral)
         on = join.args.get("on") or exp.true()
-        if lateral and is_generator(join.this.this) and kind == "inner" and on == exp.true():
-            return self.generated(join.this, left, scope)
         right, theirs = self.table(join.this, withs, replace(scope, columns={}, joined_by={}), scope)
         both = replace(
             scope,
@@ -346,6 +348,9 @@ class _Binder:
                 rows = self.named_table(tree, withs)
             case exp.Lateral(this=exp.Subquery()) if left is not None:
                 rows = self.subquery(tree.this, withs, left)
+            case exp.Lateral() if left is not None and is_generator(tree.this):
+                made = self.made(tree, Values((), ((),)), replace(left, columns={}, outer=left), to_generator)
+                rows = _Rows(made, names(made))
             case exp.Subquery() | exp.Values():
                 rows = self.query(tree, withs, around.outer)
             case _:

@@ -91,6 +91,51 @@ class ViewSpark(Spark):
         # `x FOR y IN …` is no comprehension here, but stands in PIVOT.
         RANGE_PARSERS: ClassVar[Any] = {k: v for k, v in SparkParser.RANGE_PARSERS.items() if k != TokenType.FOR}
 
+        PIPE_SYNTAX_TRANSFORM_PARSERS: ClassVar[Any] = {
+            **SparkParser.PIPE_SYNTAX_TRANSFORM_PARSERS,
+            "AS": lambda self, query: self._piped_as(query),
+            "DROP": lambda self, query: self._piped_drop(query),
+            "OFFSET": lambda self, query: self._parse_pipe_syntax_limit(query),
+            "SET": lambda self, query: self._piped_set(query),
+        }
+
+        def _piped_as(self, query: exp.Select) -> exp.Select:
+            """`|> AS t`: what came so far, under a name."""
+            named = self._build_pipe_cte(query, [exp.Star()])
+            named.args["from_"].this.set("alias", self._parse_table_alias())
+            return named
+
+        def _piped_drop(self, query: exp.Select) -> exp.Select:
+            self._advance()
+            dropped = self._parse_csv(self._parse_column)
+            return self._piped_columns(query, exp.Star(except_=dropped))
+
+        def _piped_set(self, query: exp.Select) -> exp.Select:
+            """`|> SET x = …, y = …`, each of which sees those before it."""
+            self._advance()
+            for assigned in self._parse_csv(self._parse_assignment_of_column):
+                query = self._piped_columns(query, exp.Star(replace=[assigned]))
+            return query
+
+        def _parse_assignment_of_column(self) -> exp.Alias:
+            column = self._parse_id_var()
+            if not self._match(TokenType.EQ):
+                self.raise_error("SET wants column = expression")
+            return exp.Alias(this=self._parse_disjunction(), alias=column)
+
+        def _piped_columns(self, query: exp.Select, columns: exp.Star) -> exp.Select:
+            """All columns of what came so far, but for some."""
+            if query.expressions != [exp.Star()] or any(query.args.get(c) for c in ("distinct", "order", "limit")):
+                query = self._build_pipe_cte(query, [exp.Star()])
+            return self._build_pipe_cte(query.select(columns, append=False, copy=False), [exp.Star()])
+
+        def _parse_value(self, values: bool = True) -> exp.Tuple | None:
+            """A row of VALUES; an alias after one without brackets is that of all rows."""
+            if self._curr.token_type == TokenType.L_PAREN:
+                return super()._parse_value(values)
+            cell = self._parse_disjunction()
+            return exp.Tuple(expressions=[cell]) if cell else None
+
         def _parse_pivot_aggregation(self) -> exp.Expr | None:
             """PIVOT takes expressions over aggregates, not only calls of them."""
             return self._parse_alias(self._parse_disjunction())

@@ -59,6 +59,8 @@ class Computed:
         distinct = bool(args) and isinstance(args[0], exp.Distinct)
         if distinct:
             args = list(args[0].expressions)
+            if any(isinstance(a, exp.Star) for a in args):
+                raise refuse(inner, generate(inner), "columns of the same name cannot be told apart")
         values = [] if any(isinstance(a, exp.Star) for a in args) else [to_scalar(a, self.scope) for a in args]
         return Measure(
             self.labels.fresh(function, inner),
@@ -109,10 +111,25 @@ def bind_groups(
 
 
 def _ordered_below(tree: exp.Select) -> bool:
-    """Whether the rows come from a subquery in an order that is not only there for a LIMIT."""
+    """Whether the rows come from a query in an order that is not only there for a LIMIT."""
     source = tree.args["from_"].this if tree.args.get("from_") else None
-    query = source.this if isinstance(source, exp.Subquery) else None
-    return query is not None and bool(ordered_by(query)) and not query.args.get("limit")
+    query = _common_table(source) if isinstance(source, exp.Table) else source
+    query = query.this if isinstance(query, exp.Subquery | exp.CTE) else None
+    if query is None or query.args.get("limit"):
+        return False
+    plain = isinstance(query, exp.Select) and not is_aggregate(query)
+    return bool(ordered_by(query)) or (plain and _ordered_below(query))
+
+
+def _common_table(table: exp.Table) -> exp.CTE | None:
+    """The common table expression of that name, as seen from there."""
+    around = table.find_ancestor(exp.Query)
+    while around is not None:
+        for cte in reversed(around.ctes):
+            if cte.alias == table.name:
+                return cte
+        around = around.find_ancestor(exp.Query)
+    return None
 
 
 def _asked_by_subqueries(above: exp.Expr, tree: exp.Select, scope: Scope) -> Iterator[exp.Expr]:

@@ -1,4 +1,5 @@
-"""Columns that nothing in the text names: those of functions that make rows, and the fields of `struct.*`.
+"""Columns that nothing in the text names: those of functions that make rows, the fields of `struct.*`, and what `*`
+stands for among the arguments of a function.
 
 Their names are in the types, which Spark knows. So where the text does not say them, Spark is asked, and they are
 written into the tree before its names are resolved.
@@ -18,8 +19,10 @@ _HERE = "__vk_here"
 
 
 def name_made_columns(tree: exp.Query, catalog: Catalog) -> None:
-    """Give a generator without AS, and the fields of a struct, the names that Spark gives their columns."""
+    """Give a generator without AS, and what a star stands for, the names that Spark gives their columns."""
     for select in list(tree.find_all(exp.Select)):
+        for star in list(_stars_given(select)):
+            _spell_out(star, select, catalog)
         for lateral in _laterals(select):
             _name_lateral(lateral, select, catalog)
         for item in list(select.expressions):
@@ -35,6 +38,8 @@ def name_made_columns(tree: exp.Query, catalog: Catalog) -> None:
                 taken = [exp.alias_(exp.Dot(this=struct.copy(), expression=f.copy()), f) for f in fields]
                 others = [[e] if e is not item else taken or [e] for e in select.expressions]
                 select.set("expressions", [e for some in others for e in some])
+    for lateral in tree.find_all(exp.Lateral):
+        _name_query(lateral)
 
 
 def name_table_function(table: exp.Table, catalog: Catalog) -> list[str]:
@@ -103,6 +108,40 @@ def _in_from(select: exp.Select) -> set[str]:
     return {node.alias_or_name.lower() for s in sources for node in s.find_all(*kinds)}
 
 
+# Stars among the arguments of a function
+
+
+def _stars_given(select: exp.Select) -> Iterator[exp.Expr]:
+    """`*`, `table.*` and `struct.*` as arguments, but for count(*), which counts rows."""
+    for star in select.find_all(exp.Star):
+        item = star.parent if isinstance(star.parent, exp.Column | exp.Dot) else star
+        given = isinstance(item.parent, exp.Func | exp.Distinct) and item.find_ancestor(exp.Select) is select
+        if given and not isinstance(item.parent, exp.Dot) and not _counts_rows(item):
+            yield item
+
+
+def _counts_rows(item: exp.Expr) -> bool:
+    called = item.parent
+    return isinstance(item, exp.Star) and isinstance(called, exp.AnonymousAggFunc) and called.name.upper() == "COUNT"
+
+
+def _spell_out(item: exp.Expr, select: exp.Select, catalog: Catalog) -> None:
+    asked = exp.Select(expressions=[item.copy()])
+    for clause in ("with_", "from_", "joins", "laterals"):
+        asked.set(clause, select.copy().args.get(clause))
+    names = list(catalog.columns(generate(_alone(asked, select))))
+    if not names or len(set(names)) < len(names) or item.parent is None:
+        return
+    struct = _taken_apart(item, select)
+    table = item.args.get("table") if isinstance(item, exp.Column) else None
+    taken: list[exp.Expr] = [
+        exp.Dot(this=struct.copy(), expression=name) if struct is not None else exp.column(name, table=table)
+        for name in _identifiers(names)
+    ]
+    given = item.parent.expressions
+    item.parent.set("expressions", [e for one in given for e in (taken if one is item else [one])])
+
+
 # Laterals
 
 
@@ -121,6 +160,19 @@ def _name_lateral(lateral: exp.Lateral, select: exp.Select, catalog: Catalog) ->
     if names:
         named = (alias.this if alias else None) or exp.to_identifier(f"__vk_made_{function_name(lateral.this)}")
         lateral.set("alias", exp.TableAlias(this=named.copy(), columns=_identifiers(names)))
+
+
+def _name_query(lateral: exp.Lateral) -> None:
+    """LATERAL (SELECT explode(m) AS (key, value)): sqlglot sees no columns where several are under one AS."""
+    query, alias = lateral.this.unnest(), lateral.args.get("alias")
+    named = alias is not None and alias.args.get("columns")
+    if named or not isinstance(query, exp.Select) or not any(isinstance(e, exp.Aliases) for e in query.expressions):
+        return
+    columns = [[*e.expressions] if isinstance(e, exp.Aliases) else [e.output_name] for e in query.expressions]
+    identifiers = [exp.to_identifier(c) for some in columns for c in some]
+    if all(i.name for i in identifiers):
+        called = (alias.this if alias else None) or exp.to_identifier("__vk_made")
+        lateral.set("alias", exp.TableAlias(this=called.copy(), columns=[i.copy() for i in identifiers]))
 
 
 def _lateral_names(lateral: exp.Lateral, select: exp.Select, catalog: Catalog) -> list[str]:
@@ -156,7 +208,8 @@ def _selected_names(item: exp.Expr, select: exp.Select, catalog: Catalog) -> lis
 
 
 def _alone(query: exp.Query, at: exp.Expr) -> exp.Query:
-    """A query that stands at a place in a text, with the common table expressions that can be seen from there."""
+    """A query that stands at a place in a text, with what can be seen from there: common table expressions, and the
+    rows around it."""
     node = at
     while (parent := node.parent) is not None:
         seen: list[exp.Expr] = []
@@ -165,6 +218,7 @@ def _alone(query: exp.Query, at: exp.Expr) -> exp.Query:
                 seen = parent.expressions[: next(i for i, e in enumerate(parent.expressions) if e is node)]
                 node = parent.parent or parent
             case exp.Query():
+                query = _beside(query, parent, node)
                 known = parent.args.get("with_")
                 seen = known.expressions if known is not None else []
                 node = parent
@@ -174,3 +228,20 @@ def _alone(query: exp.Query, at: exp.Expr) -> exp.Query:
             common = exp.With(expressions=[c.copy() for c in seen])
             query = exp.Select(expressions=[exp.Star()], from_=exp.From(this=exp.Subquery(this=query)), with_=common)
     return query
+
+
+def _beside(query: exp.Query, around: exp.Query, part: exp.Expr) -> exp.Query:
+    """A query that stands in a part of another, beside the rows there; one in FROM sees none, unless it is LATERAL."""
+    source, joins = around.args.get("from_"), list(around.args.get("joins") or [])
+    if isinstance(part, exp.Join) and isinstance(part.this, exp.Lateral):
+        joins = joins[: next(i for i, join in enumerate(joins) if join is part)]
+    elif not isinstance(around, exp.Select) or isinstance(part, exp.From | exp.Join):
+        source = None
+    if source is None:
+        return query
+    lateral = exp.Lateral(this=exp.Subquery(this=query), alias=exp.TableAlias(this=exp.to_identifier(_HERE)))
+    return exp.Select(
+        expressions=[exp.Column(this=exp.Star(), table=exp.to_identifier(_HERE))],
+        from_=source.copy(),
+        joins=[*(join.copy() for join in joins), exp.Join(this=lateral)],
+    )

@@ -15,7 +15,7 @@ from viewkeeper.algebra.reasons import Reason
 from viewkeeper.sql.catalog import Catalog, Named, Resolver, Source, Unmaintainable
 from viewkeeper.sql.dialect import ViewSpark
 from viewkeeper.sql.expressions import Refusal, refuse
-from viewkeeper.sql.tables import is_function, to_rows
+from viewkeeper.sql.tables import is_function, makes_rows, to_rows
 
 _PLACEHOLDER = "__vk_source_"
 _USING = "joins by USING"
@@ -59,6 +59,10 @@ def names_schemas(tree: exp.Query) -> bool:
 
 
 def table_uses(tree: exp.Query, catalog: Resolver) -> tuple[TableUse, ...]:
+    """Every mention of a table, all of which are known only if no function reads tables of its own."""
+    for function in (table for table in tree.find_all(exp.Table) if is_function(table)):
+        if not makes_rows(function):
+            raise refuse(function, "this table function", "which tables it reads its text does not say")
     return tuple(TableUse(catalog.resolve(mention.parts), mention) for mention in table_mentions(tree))
 
 

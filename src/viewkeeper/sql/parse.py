@@ -21,6 +21,7 @@ _STUMBLES = (AssertionError, AttributeError, IndexError, KeyError, TypeError, Va
 
 _NAMES = frozenset({TokenType.VAR, TokenType.IDENTIFIER})
 _SELECT_ALL = ((TokenType.SELECT, "SELECT"), (TokenType.STAR, "*"), (TokenType.FROM, "FROM"))
+_ONE_TEXT = [TokenType.L_PAREN, TokenType.STRING, TokenType.R_PAREN]
 # After these a minus is the sign of a number.
 _BEFORE_VALUES = frozenset(
     {
@@ -169,7 +170,9 @@ def table_queries(tokens: list[Token]) -> list[Token]:
 
 
 def _spelled_out(tokens: list[Token]) -> list[Token]:
-    """`TABLE t` as SELECT * FROM t; `DATE '…'::type` and `-1::type` with brackets around the literal."""
+    """`TABLE t` as SELECT * FROM t; `IDENTIFIER('t')` as t; `DATE '…'::type` and `-1::type` with brackets around the
+    literal."""
+    tokens = _called_by_text(tokens)
     begin = {id(token) for token in table_queries(tokens)}
     found: list[Token] = []
     for i, token in enumerate(tokens):
@@ -181,6 +184,22 @@ def _spelled_out(tokens: list[Token]) -> list[Token]:
             found += [token, _at(token, TokenType.R_PAREN, ")")]
         else:
             found.append(token)
+    return found
+
+
+def _called_by_text(tokens: list[Token]) -> list[Token]:
+    """The name in `IDENTIFIER('name')`, which stands where all of that stood."""
+    found, i = [], 0
+    while i < len(tokens):
+        kinds = [t.token_type for t in tokens[i : i + 4]]
+        if tokens[i].text.upper() == "IDENTIFIER" and kinds[1:] == _ONE_TEXT:
+            first, last = tokens[i], tokens[i + 3]
+            parts = tokenize(tokens[i + 2].text)
+            found += [Token(t.token_type, t.text, first.line, first.col, first.start, last.end) for t in parts]
+            i += 4
+        else:
+            found.append(tokens[i])
+            i += 1
     return found
 
 
@@ -235,6 +254,8 @@ def _mend_tree(tree: exp.Query) -> exp.Query:
         taken.replace(_variant_get(taken))
     for quantified in list(tree.find_all(exp.Any)):
         _mend_any(quantified)
+    for select in tree.find_all(exp.Select):
+        _mend_grouping_id(select)
     for star in tree.find_all(exp.Star):
         excluded = star.args.get("except_") or []
         if any(isinstance(x, (exp.Dot, exp.Column)) and "." in x.sql() for x in excluded):
@@ -257,6 +278,14 @@ def _variant_get(taken: exp.JSONExtract) -> exp.Expr:
                 raise SqlError("this path into a VARIANT cannot be read", position=position(taken))
     given = [taken.this, exp.Literal.string(path), exp.Literal.string("variant")]
     return exp.Anonymous(this="variant_get", expressions=given)
+
+
+def _mend_grouping_id(select: exp.Select) -> None:
+    """Hive's column `grouping__id`, which Spark takes for a call where there are groups."""
+    for column in list(select.find_all(exp.Column)) if select.args.get("group") else ():
+        if column.name == "grouping__id" and not column.table and column.find_ancestor(exp.Select) is select:
+            called = exp.AnonymousAggFunc(this="GROUPING_ID", expressions=[])
+            column.replace(exp.alias_(called, column.name) if column.parent is select else called)
 
 
 def _mend_any(quantified: exp.Any) -> None:
@@ -283,7 +312,7 @@ def _name_values_columns(values: exp.Values) -> None:
     for row in values.expressions:
         cells = row.expressions if isinstance(row, exp.Tuple) else [row]
         if any(isinstance(cell, exp.Alias) for cell in cells):
-            raise SqlError("VALUES rows need parentheses before an alias", position=position(values))
+            raise SqlError("an alias inside of VALUES cannot be read", position=position(values))
     alias = values.args.get("alias")
     if isinstance(values.parent, (exp.From, exp.Join)) and not (alias and alias.args.get("columns")):
         first = values.expressions[0]

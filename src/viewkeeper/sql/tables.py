@@ -15,10 +15,19 @@ def is_function(table: exp.Table) -> bool:
     return not isinstance(table.this, exp.Identifier)
 
 
+def makes_rows(table: exp.Table) -> bool:
+    """Whether it is a function that makes its rows of its arguments, and reads no table."""
+    return _is_range(table) or is_generator(table.this)
+
+
+def _is_range(table: exp.Table) -> bool:
+    return isinstance(table.this, exp.Anonymous) and table.this.name.lower() == "range"
+
+
 def to_rows(table: exp.Table, catalog: Catalog) -> Generated:
     """What the function makes, and the names and types of its columns."""
     function = table.this
-    if isinstance(function, exp.Anonymous) and function.name.lower() == "range":
+    if _is_range(table):
         return Generated(call("RANGE", *(to_scalar(a, Scope()) for a in function.expressions)), (("id", BIGINT),))
     named = f"table function {function_name(function)}()"
     if not is_generator(function):

@@ -221,6 +221,8 @@ class _Writer:
         if isinstance(rel.generator, Call) and rel.generator.name == "RANGE":  # to Spark, a table
             return self.numbers(rel)
         below = self.next_to(rel.input)
+        if not below.source and not below.columns and not rel.outer:
+            return self.made(rel)
         if below.aggregated or not below.source:
             below = self.wrap(below)
         if isinstance(rel.generator, Call) and rel.generator.name in ("WINDOW", SESSION):  # to Spark, values
@@ -235,6 +237,13 @@ class _Writer:
             view = f"CROSS JOIN LATERAL {text} AS {alias}({made})"
         columns = {**below.columns, **{f.name: f"{alias}.{quote(f.name)}" for f in rel.fields}}
         return replace(below, source=f"{below.source}\n{view}", columns=columns, lateral=True)
+
+    def made(self, rel: Generate) -> Block:
+        """What a generator makes of nothing but its arguments, as a table."""
+        alias = self.alias("made")
+        listed = ", ".join(quote(f.name) for f in rel.fields)
+        source = f"{self.render(rel.generator, {})} AS {alias}({listed})"
+        return Block(source, {f.name: f"{alias}.{quote(f.name)}" for f in rel.fields})
 
     def numbers(self, rel: Generate) -> Block:
         below = self.block(rel.input)

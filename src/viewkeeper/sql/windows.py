@@ -94,7 +94,7 @@ def _function(call: exp.Window, value: Callable[[exp.Expr], Scalar]) -> WindowCo
         ignore, inner = isinstance(inner, exp.IgnoreNulls), inner.this
     if isinstance(inner, exp.Filter):
         where, inner = value(inner.expression.this), inner.this
-    inner = _as_percentile(inner)
+    inner = _of_values(inner)
     if not isinstance(inner, exp.Anonymous | exp.AnonymousAggFunc):
         raise refuse(inner, generate(inner), "this form of window function is not maintained from changes yet")
     name, args = str(inner.this).lower(), list(inner.expressions)
@@ -107,16 +107,24 @@ def _function(call: exp.Window, value: Callable[[exp.Expr], Scalar]) -> WindowCo
     return WindowColumn("", name.upper(), given, UNKNOWN, ignore_nulls=ignore, where=where)
 
 
-def _as_percentile(function: exp.Expr) -> exp.Expr:
-    """`percentile_cont(p) WITHIN GROUP (ORDER BY x)` as `percentile(x, p)`, which Spark makes of it."""
+def _of_values(function: exp.Expr) -> exp.Expr:
+    """`percentile_cont(p) WITHIN GROUP (ORDER BY x)` as `percentile(x, p)` and `mode() WITHIN GROUP (ORDER BY x)` as
+    `mode(x, true)`, which Spark makes of them."""
     match function:
         case exp.WithinGroup(
-            this=exp.AnonymousAggFunc(this=str(name), expressions=[part]),
+            this=exp.AnonymousAggFunc(this=str(name), expressions=args),
             expression=exp.Order(expressions=[exp.Ordered(this=value) as order]),
-        ) if name.upper() == "PERCENTILE_CONT" and not order.args.get("desc"):
-            return exp.AnonymousAggFunc(this="PERCENTILE", expressions=[value, part])
+        ) if name.upper() in _OF_VALUES and not order.args.get("desc"):
+            called, more = _OF_VALUES[name.upper()]
+            return exp.AnonymousAggFunc(this=called, expressions=[value, *args, *more])
         case _:
             return function
+
+
+_OF_VALUES: Mapping[str, tuple[str, list[exp.Expr]]] = {
+    "MODE": ("MODE", [exp.true()]),
+    "PERCENTILE_CONT": ("PERCENTILE", []),
+}
 
 
 def _frame(over: exp.Expr) -> str:

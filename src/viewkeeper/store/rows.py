@@ -6,8 +6,9 @@ Read are only files whose values mean here just what they mean to Spark; for all
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,6 +19,7 @@ from viewkeeper.algebra.types import decimal_parts
 from viewkeeper.store.changes import CAME, CHANGE_TYPE
 from viewkeeper.store.files import DataFiles
 
+DECLARED_TYPE = "__CHAR_VARCHAR_TYPE_STRING"  # under which a schema says CHAR of what it calls a string
 MOST_ROWS = 100_000  # in all files: without a feed, few changed rows may stand in large files
 _MOMENT = pa.timestamp("us", "UTC")
 _TYPES = {
@@ -61,7 +63,7 @@ def net_change(parts: Sequence[Part], columns: Sequence[str]) -> pa.Table | None
 
 def rows_of(files: DataFiles, columns: Sequence[str]) -> pa.Table | None:
     """Some columns of all rows, at least one: of rows without columns Arrow does not know how many there are."""
-    types = {field["name"]: _arrow_type(field["type"]) for field in json.loads(files.schema)["fields"]}
+    types = {field["name"]: _arrow_type(field) for field in json.loads(files.schema)["fields"]}
     wanted = {name: types.get(name) for name in columns}
     if files.masked or not wanted or not all(wanted.values()):
         return None
@@ -119,8 +121,10 @@ def _as(values: pa.ChunkedArray, type_: pa.DataType) -> pa.ChunkedArray | None:
     return values
 
 
-def _arrow_type(type_: object) -> pa.DataType | None:
-    if not isinstance(type_, str):
+def _arrow_type(field: Mapping[str, Any]) -> pa.DataType | None:
+    type_ = field["type"]
+    # Spark pads what it compares a CHAR with, as long as it knows the column for one.
+    if not isinstance(type_, str) or field["metadata"].get(DECLARED_TYPE, "").startswith("char("):
         return None
     decimal = decimal_parts(type_)
     return _TYPES.get(type_) if decimal is None else pa.decimal128(*decimal)
