@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from decimal import Decimal
+from functools import cache
 
 import duckdb
 from duck import Connection, comparable, fetch, fill, make_tables, to_duckdb
@@ -41,16 +42,19 @@ def filled() -> Iterator[Connection]:
         yield connection
 
 
-def bound(sql: str, output: tuple[str, ...]) -> Relation:
+@cache
+def _read(sql: str, output: tuple[str, ...]) -> Bound:
     result = bind(parse_query(sql), FakeCatalog(), output)
     assert isinstance(result, Bound), str(result)
-    return result.relation
+    return result
+
+
+def bound(sql: str, output: tuple[str, ...]) -> Relation:
+    return _read(sql, output).relation
 
 
 def as_read(sql: str, output: tuple[str, ...]) -> Relation:
-    result = bind(parse_query(sql), FakeCatalog(), output)
-    assert isinstance(result, Bound), str(result)
-    return result.as_read
+    return _read(sql, output).as_read
 
 
 def reads_what_is_written(duck: Connection, sql: str) -> None:

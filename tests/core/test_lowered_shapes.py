@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 
 import duckdb
 import pytest
@@ -79,57 +80,63 @@ def read(duck: Connection, sql: str) -> Bound:
     return result
 
 
-def kept(duck: Connection, bound: Bound) -> Relation:
-    """The relation with the types that DuckDB gives, which are Spark's but for their names."""
+@pytest.fixture(scope="module")
+def kept(duck: Connection) -> Callable[[str], Relation]:
+    """What a text is kept as, with the types that DuckDB gives, which are Spark's but for their names."""
 
     def ask(text: str) -> tuple[str, ...]:
         described = duck.execute(f"DESCRIBE {to_duckdb(text)}").fetchall()
         return tuple(_NAMES.get(row[1], re.sub(r"\s", "", row[1]).lower()) for row in described)
 
-    return without_pivots(with_types(bound.relation, ask))
+    @cache
+    def found(sql: str) -> Relation:
+        return without_pivots(with_types(read(duck, sql).relation, ask))
+
+    return found
 
 
 _NAMES = {"HUGEINT": "bigint", "INTEGER": "bigint", "VARCHAR": "string"}
 
 
 @pytest.mark.parametrize("sql", SAME.values(), ids=SAME.keys())
-def test_reads_what_is_written(duck: Connection, sql: str) -> None:
-    bound = read(duck, sql)
+def test_reads_what_is_written(duck: Connection, kept: Callable[[str], Relation], sql: str) -> None:
+    as_read = unparse(read(duck, sql).as_read)
     expected = fetch(duck, sql)
-    assert fetch(duck, unparse(bound.as_read)) == expected, unparse(bound.as_read)
-    assert comparable(evaluate(kept(duck, bound), TABLES)) == expected
+    assert fetch(duck, as_read) == expected, as_read
+    assert comparable(evaluate(kept(sql), TABLES)) == expected
 
 
 @pytest.mark.parametrize("sql", SHAPES.values(), ids=SHAPES.keys())
 @settings(max_examples=20)
 @given(history=histories(steps=1))
-def test_follows_every_change(duck: Connection, sql: str, history: History) -> None:
-    rel = kept(duck, read(duck, sql))
+def test_follows_every_change(kept: Callable[[str], Relation], sql: str, history: History) -> None:
+    rel = kept(sql)
     tables, changed = history.between(0, 1), history.changed(0, 1)
     delta = change(rel, changed)
     assert plus(evaluate(before(rel, changed), tables), signed(delta, tables)) == evaluate(rel, tables), show(delta)
 
 
-def rows(duck: Connection, shape: str) -> Bag:
-    return evaluate(kept(duck, read(duck, SHAPES[shape])), TABLES)
+@pytest.fixture(scope="module")
+def rows(kept: Callable[[str], Relation]) -> Callable[[str], Bag]:
+    return lambda shape: evaluate(kept(SHAPES[shape]), TABLES)
 
 
-def test_a_count_of_no_rows_in_pivot(duck: Connection) -> None:
+def test_a_count_of_no_rows_in_pivot(rows: Callable[[str], Bag]) -> None:
     """NULL where all measures are numbers and no row has the value; 0 beside others, as in Spark."""
     numbers = Counter([(1, 2, 2, 1, 1), (2, 1, 0, None, None), (None, *[None] * 4), (3, *[None] * 4)])
-    assert rows(duck, "pivot counts") == numbers
+    assert rows("pivot counts") == numbers
     beside_text = Counter([(1, 2, "a", 1, "b"), (2, 1, "a", 0, None), (None, 0, None, 0, None), (3, 0, None, 0, None)])
-    assert rows(duck, "pivot counts beside text") == beside_text
-    assert rows(duck, "pivot with filter") == Counter([(1, 0, None), (2, 0, None), (None, None, 1), (3, None, None)])
+    assert rows("pivot counts beside text") == beside_text
+    assert rows("pivot with filter") == Counter([(1, 0, None), (2, 0, None), (None, None, 1), (3, None, None)])
 
 
-def test_an_expression_over_no_rows_in_pivot(duck: Connection) -> None:
+def test_an_expression_over_no_rows_in_pivot(rows: Callable[[str], Bag]) -> None:
     """NULL where all results are numbers and no row has the value; what it is of nothing beside others, as in Spark."""
     numbers = Counter([(1, 4, None), (2, 0, None), (None, None, None), (3, None, None)])
-    assert rows(duck, "pivot of a product") == numbers
+    assert rows("pivot of a product") == numbers
     texts = Counter([(1, "A", 3, None, 1), (2, "A", 2, None, 1), (None, None, 1, None, 1), (3, None, 1, None, 1)])
-    assert rows(duck, "pivot of texts") == texts
+    assert rows("pivot of texts") == texts
 
 
-def test_pivot_by_pairs(duck: Connection) -> None:
-    assert rows(duck, "pivot by pairs") == Counter([(1, 2, None), (2, None, None), (None, None, None), (3, None, None)])
+def test_pivot_by_pairs(rows: Callable[[str], Bag]) -> None:
+    assert rows("pivot by pairs") == Counter([(1, 2, None), (2, None, None), (None, None, None), (3, None, None)])

@@ -49,6 +49,12 @@ def test_greedy_on_graphs_where_views_gain_by_each_other_far_above(seed: int) ->
     check_greedy_order(graph, Budget(space=share_of_all(graph, 0.3 if seed == 7 else 0.4)[0]))
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_greedy_where_any_view_may_be_computed_and_maintained_from_any(seed: int) -> None:
+    graph = random_and_or_graph(Random(seed), 40, updates=True)
+    check_greedy_order(graph, Budget(space=share_of_all(graph, 0.5)[0]))
+
+
 @seeds(40)
 def test_ceilings_are_never_exceeded(seed: int) -> None:
     """Alone or together, whatever is kept already, nodes save no more and cost no less maintenance than is foreseen."""

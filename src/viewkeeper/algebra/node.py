@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -23,15 +23,18 @@ class Node:
     @cached_property
     def fingerprint(self) -> str:
         """A digest of the class and of all fields; equal content gives the same text in every run."""
-        waiting = list(self.children)
-        while waiting:  # children first: a chain of many terms is not gone down by recursion
-            below = [child for child in waiting[-1].children if "fingerprint" not in vars(child)]
+        waiting: list[Node] = [self]
+        while True:  # children first: a chain of many terms is not gone down by recursion
+            node = waiting[-1]
+            below = [child for child in node.children if "fingerprint" not in vars(child)]
             if below:
-                waiting.extend(below)
-            else:
-                _ = waiting.pop().fingerprint
-        content = ",".join(_digest(getattr(self, f.name)) for f in fields(self))
-        return hashlib.sha256(f"{type(self).__name__}({content})".encode()).hexdigest()[:32]
+                waiting += below
+                continue
+            found = hashlib.sha256(f"{type(node).__name__}{_digest(node._content)}".encode()).hexdigest()[:32]
+            if node is self:
+                return found
+            vars(node)["fingerprint"] = found  # where the property itself would keep it
+            waiting.pop()
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Node) and self.fingerprint == other.fingerprint
@@ -42,7 +45,12 @@ class Node:
     @cached_property
     def children(self) -> tuple[Node, ...]:
         """The nodes directly below, in field order."""
-        return tuple(_nodes(tuple(getattr(self, f.name) for f in fields(self))))
+        return tuple(_nodes(self._content))
+
+    @property
+    def _content(self) -> tuple[Any, ...]:
+        # `dataclasses.fields` takes longer to give the names than all else here.
+        return tuple([getattr(self, name) for name in self.__dataclass_fields__])
 
 
 def room_to_walk() -> None:
@@ -66,17 +74,19 @@ def walk(node: Node) -> Iterator[Node]:
             stack.extend(reversed(current.children))
 
 
-def _nodes(value: Any) -> Iterator[Node]:
-    if isinstance(value, Node):
-        yield value
-    elif isinstance(value, tuple):
-        for item in value:
-            yield from _nodes(item)
+def _nodes(values: tuple[Any, ...]) -> list[Node]:
+    found: list[Node] = []
+    for value in values:
+        if isinstance(value, Node):
+            found.append(value)
+        elif isinstance(value, tuple):
+            found += _nodes(value)
+    return found
 
 
 def _digest(value: Any) -> str:
     if isinstance(value, Node):
         return value.fingerprint
     if isinstance(value, tuple):
-        return "(" + ",".join(_digest(item) for item in value) + ")"
+        return f"({','.join(map(_digest, value))})"
     return repr(value)

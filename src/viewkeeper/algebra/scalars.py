@@ -167,8 +167,9 @@ def columns(scalar: Scalar) -> frozenset[str]:
 
 def own_columns(scalar: Scalar) -> frozenset[str]:
     """Names of the columns that the expression itself reads."""
-    own = {scalar.name} if isinstance(scalar, Column) else ()
-    return frozenset(own).union(*(own_columns(part) for part in parts(scalar)))
+    if isinstance(scalar, Column):
+        return frozenset((scalar.name,))
+    return frozenset[str]().union(*map(own_columns, parts(scalar)))
 
 
 def subqueries(scalar: Scalar) -> tuple[Subquery, ...]:

@@ -5,7 +5,8 @@ taken only where the others' falls are deeper, U(x) ≤ Q(x), and where an arc u
 others made cheaper: U(x) ≤ cost + Σ U(inputs). Following these two from level to level costs hardly more for many
 candidates than for one, and so does following several candidates from where they start. What each candidate is worth
 is known at every stage: Σ f·(Q - U) of queries, and of maintenance Σ g·(C - computed) over the views that are kept,
-where C is what computing them costs without it.
+where C is what computing them costs without it. Only nodes below what is asked for or kept count for that: of
+maintenance few at first, so that the first stages, which change what thousands of nodes cost, are followed in few.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from viewkeeper.selection.reach import Floats
 
 Bools = NDArray[np.bool_]
 _ENTRIES = 8_000_000  # of all columns: 64 MB
+_AT_ONCE = 20_000  # entries that are computed together, though some of them may change once more
 
 
 class Columns:
@@ -31,9 +33,11 @@ class Columns:
     least        the least of each row, or less
     computed     what computing it costs, a row per node that is `watched`: what counts of it is the arc, not its price
     total        Σ per_use·used, and Σ per_computation·computed over the watched
+    counts       whether a node, or one above it, is asked for or watched; rows of others are not brought up to date
     """
 
     def __init__(self, graph: Numbered, side: Side, per_use: Sequence[float]) -> None:
+        self.graph = graph
         self.side = side
         self.per_use = np.array(per_use)
         self.price = np.array(side.price)
@@ -50,9 +54,11 @@ class Columns:
         self.is_shared = np.array([len(set(inputs)) > 1 for *_, inputs in arcs], dtype=bool)
         users = [(j, a) for a, (*_, inputs) in enumerate(arcs) for j in set(inputs)]
         self.arcs_of = Ragged([j for j, _ in users], [a for _, a in users], len(graph))
+        self.arcs_to = Ragged(self.user, np.arange(len(arcs)), len(graph))
         self.waits = np.zeros(len(arcs), dtype=bool)
         self.most = max(64, _ENTRIES // (len(graph) + 1))
         self.candidates: list[int] = []
+        self.nodes: dict[int, Sequence[int]] = {}
         self.used = np.zeros((len(graph) + 1, 64))
         self.used[:-1, 0] = side.used
         self.least = self.used[:, 0].copy()
@@ -62,6 +68,8 @@ class Columns:
         self.watched = np.full(len(graph), -1, dtype=np.intp)
         self.total = np.zeros(64)
         self.total[0] = sum(often * cost for often, cost in zip(per_use, side.used, strict=True) if often)
+        self.counts = np.zeros(len(graph), dtype=bool)
+        self._count(i for i, often in enumerate(per_use) if often)
 
     @property
     def count(self) -> int:
@@ -83,35 +91,64 @@ class Columns:
             self.computed = np.vstack((self.computed, np.zeros((64, len(self.total)))))
             self.per_computation = np.append(self.per_computation, np.zeros(64))
         self.watched[node] = row
-        self.computed[row] = self.used[node]
+        self.computed[row] = self.used[node] if self.counts[node] else self.side.computed[node]
         self.computed[row, 0] = self.side.computed[node]
         self.per_computation[row] = per_computation
         self.total += per_computation * self.computed[row]
+        self._begin(self._count([node]))
+
+    def _count(self, nodes: Iterable[int]) -> Places:
+        """From now on these count, and so does all below; which did not before."""
+        waiting, found = list(nodes), []
+        while waiting:
+            i = waiting.pop()
+            if not self.counts[i]:
+                self.counts[i] = True
+                found.append(i)
+                waiting += self.graph.inputs[i]
+        return np.array(sorted(found), dtype=np.intp)
+
+    def _begin(self, rows: Places) -> None:
+        """These did not count until now."""
+        used = np.array([self.side.used[i] for i in rows.tolist()])
+        self.least[rows] = used
+        self.used[rows] = used[:, None]
+        if self.candidates and len(rows):
+            every = slice(1, self.count)
+            self._keep(rows, every)
+            self.waits[self.arcs_to.of(rows)[0]] = True
+            self._spread(every)
 
     def add(self, candidates: Mapping[int, Sequence[int]]) -> None:
         """A column for each candidate, with the nodes that it consists of."""
         first = self.count
         self.candidates += candidates
+        self.nodes |= candidates
         while self.count > len(self.total):
             self.used, self.computed, self.total = _twice(self.used), _twice(self.computed), _twice(self.total)
         new = slice(first, self.count)
         for array in (self.used, self.computed, self.total):
             array[..., new] = array[..., :1]
-        rows = np.array(sorted({i for nodes in candidates.values() for i in nodes}), dtype=np.intp)
-        place = {int(i): at for at, i in enumerate(rows)}
-        lower = self.used[rows, new]
-        for k, nodes in enumerate(candidates.values()):
-            for i in nodes:
-                lower[place[i], k] = min(lower[place[i], k], self.price[i])
-        self.waits[self.arcs_of.of(self._lower(rows, lower, new))[0]] = True
-        while len(arcs := self._next_arcs()):
-            self._pass_on(arcs, new)
+        self._keep(np.array(sorted({i for nodes in candidates.values() for i in nodes}), dtype=np.intp), new)
+        self._spread(new)
+
+    def _keep(self, rows: Places, some: slice) -> None:
+        """Those of these nodes that count become as cheap as in the columns of candidates that consist of them."""
+        rows = rows[self.counts[rows]]
+        place = {i: at for at, i in enumerate(rows.tolist())}
+        lower = self.used[rows, some]
+        for k, c in enumerate(self.candidates[some.start - 1 : some.stop - 1]):
+            for i in self.nodes[c]:
+                if i in place:
+                    lower[place[i], k] = min(lower[place[i], k], self.price[i])
+        self._wake(self._lower(rows, lower, some))
 
     def drop(self, c: int) -> None:
         """Forgets the column of candidate c; the last one comes into its place."""
         k = self.candidates.index(c)
         self.candidates[k] = self.candidates[-1]
         self.candidates.pop()
+        del self.nodes[c]
         for array in (self.used, self.computed, self.total):
             array[..., k + 1] = array[..., self.count]
 
@@ -119,19 +156,34 @@ class Columns:
         """These have become cheaper without any candidate."""
         rows, every = np.array(sorted(fallen), dtype=np.intp), slice(0, self.count)
         self.plain_computed[rows] = [self.side.computed[i] for i in rows.tolist()]
+        rows = rows[self.counts[rows]]
         self._lower(rows, np.array([self.side.used[i] for i in rows.tolist()])[:, None], every)
         self._lower_computed(rows, self.plain_computed[rows, None], every)
-        self.waits[self.arcs_of.of(rows)[0]] = True
+        self._wake(rows)
         # What only passes on what has fallen has fallen itself.
         self.waits &= self.is_shared
-        while len(arcs := self._next_arcs()):
+        while len(arcs := self._next_arcs(self.count)):
             self._pass_on(arcs[self._may_help(arcs)], every)
 
-    def _next_arcs(self) -> Places:
-        """The arcs that wait, of the lowest level; they wait no longer."""
+    def _wake(self, rows: Places) -> None:
+        """What these are used for waits to be looked at, as far as it counts."""
+        arcs, _ = self.arcs_of.of(rows)
+        self.waits[arcs[self.counts[self.user[arcs]]]] = True
+
+    def _spread(self, some: slice) -> None:
+        while len(arcs := self._next_arcs(some.stop - some.start)):
+            self._pass_on(arcs, some)
+
+    def _next_arcs(self, columns: int) -> Places:
+        """Arcs that wait, of the lowest levels; they wait no longer.
+
+        What waits on more than one level is looked at together where it is little: an arc whose inputs change once more
+        waits once more, and that costs less than going level by level.
+        """
         arcs = np.flatnonzero(self.waits)
         if len(arcs):
-            arcs = arcs[: np.searchsorted(self.level[arcs], self.level[arcs[0]], side="right")]
+            at_once = min(_AT_ONCE // columns, len(arcs) - 1)
+            arcs = arcs[: np.searchsorted(self.level[arcs], self.level[arcs[at_once]], side="right")]
             self.waits[arcs] = False
         return arcs
 
@@ -153,19 +205,18 @@ class Columns:
         starts = np.flatnonzero(np.diff(users, prepend=-1))
         users, least = users[starts], np.minimum.reduceat(cost, starts, axis=0)
         self._lower_computed(users, least, some)
-        self.waits[self.arcs_of.of(self._lower(users, least, some))[0]] = True
+        self._wake(self._lower(users, least, some))
 
     def _lower(self, rows: Places, costs: Floats, some: slice) -> Places:
         """Lowers nodes to these costs, where they cost more; which of them that were."""
         before = self.used[rows, some]
-        is_less = (costs < before).any(axis=1)
-        rows, costs, before = rows[is_less], costs[is_less], before[is_less]
         after = np.minimum(before, costs)
         self.used[rows, some] = after
         self.least[rows] = np.minimum(self.least[rows], after.min(axis=1))
         asked = self.per_use[rows] > 0
-        self.total[some] -= self.per_use[rows[asked]] @ (before[asked] - after[asked])
-        return rows
+        if asked.any():
+            self.total[some] -= self.per_use[rows[asked]] @ (before[asked] - after[asked])
+        return rows[(after < before).any(axis=1)]
 
     def _lower_computed(self, rows: Places, costs: Floats, some: slice) -> None:
         """The same of computing them, for those that are watched."""
