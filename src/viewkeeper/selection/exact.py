@@ -3,10 +3,13 @@
 The relaxation comes first. What it keeps, by parts or wholly, and what greedy keeps are few views; the best choice
 among them is nearly always the best of all. Most other views are then ruled out by their reduced costs, the least by
 which the cost grows if such a view is kept, and what is left is searched.
+
+Where few large views fill a budget the relaxation is weak: it keeps parts of them. These are tried both ways first.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable
 from dataclasses import replace
@@ -49,25 +52,46 @@ class Search:
         self.kept = stages.costs.kept
         self.cost = total(stages.costs, budget)
         self.bound = stages.ceilings.bound(budget)
+        self.elsewhere = math.inf  # no choice that was decided against is below this
         self.reason = f"greedy; nothing better was found in {seconds:.3g} s"
 
     def run(self) -> None:
-        left = self._rule_out()
+        model = Model(self.graph, self.budget, self.graph.numbered.candidates)
+        relaxed = model.relax(self._left())
+        if relaxed.values is not None:
+            self.bound = max(self.bound, model.bound(relaxed))
+            self._solve(model.kept(relaxed, _NONE) | self.kept, (), self.gap / 2, self._left() / 2)
+            model, relaxed = self._decide(model, relaxed)
         if not self._is_proved():
-            least = self._solve(left, self.gap, self._left())
-            self.bound = max(self.bound, min(least, self.cost))
+            enough = self._enough()
+            least = self._solve(model.worth_trying(relaxed, enough), model.required, self.gap, self._left())
+            self.bound = max(self.bound, min(least, enough, self.elsewhere))
         if self._is_proved():
             self.reason = f"proved by HiGHS within {self.gap:.3g}"
 
-    def _rule_out(self) -> set[int]:
-        """Finds a bound and, if all goes well, the best choice; what may be part of a better one comes back."""
-        model = Model(self.graph, self.budget, self.graph.numbered.candidates)
-        relaxed = model.ledger.program.relax(self._left())
-        if relaxed.values is None:
-            return set(model.ledger.keep)
-        self.bound = max(self.bound, relaxed.bound + model.ledger.constant)
-        self._solve(model.kept(relaxed, _NONE) | self.kept, self.gap / 2, self._left() / 2)
-        return model.worth_trying(relaxed, self.cost)
+    def _decide(self, model: Model, relaxed: Relaxation) -> tuple[Model, Relaxation]:
+        """What is left if views that the relaxation keeps in part are kept or not, where the other cannot be better."""
+        numbered = self.graph.numbered
+        everything = Costs(numbered, numbered.candidates)
+        share = [self.budget.share(numbered.size[i], everything.own_upkeep(i)) for i in range(len(numbered))]
+        while not self._is_proved() and self._left() > self.seconds / 4:
+            parts = model.parts(relaxed)
+            if not parts:
+                break
+            largest = max(parts, key=lambda i: share[i])
+            sides = [(side, side.relax(self._left() / 4)) for side in model.both_ways(largest)]
+            better, worse = sorted(sides, key=lambda side: side[0].bound(side[1]))
+            least, other = better[0].bound(better[1]), worse[0].bound(worse[1])
+            self.bound = max(self.bound, min(least, self.elsewhere, self.cost))
+            if other < self._enough():
+                break
+            self.elsewhere = min(self.elsewhere, other)
+            model, relaxed = better
+        return model, relaxed
+
+    def _enough(self) -> float:
+        """What costs no less need not be looked for."""
+        return self.cost - max(self.gap, 1e-9) * abs(self.cost) * (1 - 1e-6)
 
     def _left(self) -> float:
         return max(self.end - time.monotonic(), 0.01)
@@ -75,13 +99,13 @@ class Search:
     def _is_proved(self) -> bool:
         return self.cost - self.bound <= max(self.gap, 1e-9) * abs(self.cost)
 
-    def _solve(self, candidates: Iterable[int], gap: float, seconds: float) -> float:
+    def _solve(self, candidates: Iterable[int], required: Iterable[int], gap: float, seconds: float) -> float:
         """Takes the best choice among these if it is better; what none of them is below comes back."""
-        model = Model(self.graph, self.budget, candidates)
+        model = Model(self.graph, self.budget, candidates, required)
         solution = model.solve(gap, seconds)
         kept = model.kept(solution, 0.5)
         if not self._fits(kept):
-            narrow = Model(self.graph, self.budget, candidates, _NARROWER)
+            narrow = Model(self.graph, self.budget, candidates, required, _NARROWER)
             kept = narrow.kept(narrow.solve(gap, self._left()), 0.5)
         costs = Costs(self.graph.numbered, kept)
         if self._fits(kept) and total(costs, self.budget) < self.cost:
@@ -95,9 +119,19 @@ class Search:
 
 
 class Model:
-    """The program of one graph and budget, where only some of the candidates may be kept."""
+    """The program of one graph and budget, where only some of the candidates may be kept and some of them must."""
 
-    def __init__(self, graph: ViewGraph, budget: Budget, candidates: Iterable[int], narrower: float = 1.0) -> None:
+    def __init__(
+        self,
+        graph: ViewGraph,
+        budget: Budget,
+        candidates: Iterable[int],
+        required: Iterable[int] = (),
+        narrower: float = 1.0,
+    ) -> None:
+        self.graph = graph
+        self.budget = budget
+        self.required = frozenset(required)
         numbered = graph.numbered
         self.ledger = Ledger(budget, _standing(numbered, set(candidates)))
         program, keep = self.ledger.program, self.ledger.keep
@@ -113,6 +147,24 @@ class Model:
         if budget.maintenance is not None:
             program.row(((x, cost / budget.maintenance) for x, cost in self.ledger.upkeep), most=narrower)
 
+        for i in self.required:
+            program.row([(keep[i], 1.0)], least=1.0)
+
+    def both_ways(self, view: int) -> tuple[Model, Model]:
+        """The same without this view, and with it."""
+        without = Model(self.graph, self.budget, set(self.ledger.keep) - {view}, self.required)
+        return without, Model(self.graph, self.budget, self.ledger.keep, self.required | {view})
+
+    def relax(self, seconds: float) -> Relaxation:
+        return self.ledger.program.relax(seconds)
+
+    def bound(self, relaxed: Relaxation) -> float:
+        return relaxed.bound + self.ledger.constant
+
+    def parts(self, relaxed: Relaxation) -> set[int]:
+        """What is kept, but not wholly."""
+        return self.kept(relaxed, _NONE) - self.kept(relaxed, 1 - _NONE)
+
     def solve(self, gap: float, seconds: float) -> Solution:
         return self.ledger.program.solve(gap, seconds, self.ledger.constant)
 
@@ -123,7 +175,7 @@ class Model:
 
     def worth_trying(self, relaxed: Relaxation, cost: float) -> set[int]:
         """What may be part of a choice below this cost."""
-        room = cost - self.ledger.constant - relaxed.bound + _ROUNDING * abs(cost)
+        room = cost - self.bound(relaxed) + _ROUNDING * abs(cost)
         return {i for i, x in self.ledger.keep.items() if relaxed.reduced[x] <= room}
 
 

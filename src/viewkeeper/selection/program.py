@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 from scipy.sparse import csr_array, vstack
 
+_INFEASIBLE = 2  # as scipy says it
 _one_at_a_time = threading.Lock()
 
 
@@ -30,7 +31,7 @@ class Solution:
 
 @dataclass(frozen=True)
 class Relaxation:
-    """What is best if nothing need be integral.
+    """What is best if nothing need be integral; inf where there is no solution at all.
 
     reduced   by how much the objective grows at least per unit of each variable
     """
@@ -110,7 +111,7 @@ class Program:
                 options={"time_limit": seconds},
             )
         if result.status != 0 or result.fun is None:
-            return Relaxation(None, -math.inf, np.zeros(len(costs)))
+            return Relaxation(None, math.inf if result.status == _INFEASIBLE else -math.inf, np.zeros(len(costs)))
         reduced = np.asarray(result.lower.marginals, dtype=np.float64) * scale
         return Relaxation(np.asarray(result.x, dtype=np.float64), float(result.fun) * scale, reduced)
 
