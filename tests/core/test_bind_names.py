@@ -171,3 +171,18 @@ def test_unknown_table() -> None:
 def test_whether_columns_are_called_by_schemas() -> None:
     assert names_schemas(parse_query("SELECT shop.r.a FROM shop.r"))
     assert not names_schemas(parse_query("SELECT r.s.x, a FROM shop.r"))
+
+
+@pytest.mark.parametrize(
+    ("piped", "plain"),
+    [
+        ("FROM r |> SET b = a + b, a = b * 2", "SELECT (a + b) * 2 AS a, a + b AS b, s FROM r"),
+        ("SELECT a, b FROM r |> ORDER BY a, b |> SET a = b", "SELECT b AS a, b FROM r"),
+        ("FROM r |> WHERE a > 0 |> DROP s |> DROP b", "SELECT a FROM r WHERE a > 0"),
+        ("FROM r |> SELECT a, b, s |> ORDER BY b, a, s |> OFFSET 2", "SELECT a, b, s FROM r ORDER BY b, a, s OFFSET 2"),
+        ("FROM r |> AS x |> JOIN t AS y ON x.a = y.a |> SELECT x.b, y.d", "SELECT r.b, t.d FROM r JOIN t ON r.a = t.a"),
+    ],
+)
+def test_pipes(piped: str, plain: str) -> None:
+    output = tuple(parse_query(plain).named_selects)
+    assert evaluate(bound(piped, output), TABLES) == evaluate(bound(plain, output), TABLES)
