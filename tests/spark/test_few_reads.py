@@ -1,0 +1,64 @@
+"""Changes that read each table once, as they would of large tables: parts are computed before, old rows restored."""
+
+from __future__ import annotations
+
+import pytest
+from checks import FEED, refresh_and_check, run
+
+from viewkeeper import Warehouse
+from viewkeeper.algebra.node import walk
+from viewkeeper.algebra.relations import Relation, Scan, inputs
+from viewkeeper.changes.counts import RowCounts
+from viewkeeper.changes.parts import Computed
+from viewkeeper.runtime.reads import ReadOnce
+
+pytestmark = pytest.mark.spark
+
+# CHAR is padded only as long as Spark knows a column for one.
+VIEWS = {
+    "alone": """SELECT a.k, a.v FROM t a WHERE a.c = 'x'
+                AND EXISTS (SELECT 1 FROM t b WHERE b.k = a.k AND b.v <> a.v AND b.c = 'y')
+                AND NOT EXISTS (SELECT 1 FROM t d WHERE d.k = a.k AND d.v > a.v AND d.c IN ('z', 'x'))""",
+    "counted": """SELECT a.k, a.c, m.n FROM t a JOIN (SELECT k, count(*) AS n FROM t WHERE c = 'x' GROUP BY k) m
+                  ON a.k = m.k WHERE a.c <> 'y'""",
+    "later": """SELECT u.k, u.c, t.v FROM u LEFT JOIN t ON u.k = t.k AND t.c = u.c AND t.v > u.w
+                WHERE u.c = 'x' OR u.c LIKE 'y%'""",
+    "below": """SELECT a.c, count(*) AS n, max(v) AS m FROM t a JOIN u ON a.k = u.k AND u.c = 'x'
+                WHERE v < (SELECT avg(v) FROM t b WHERE b.k = a.k AND b.c = 'x') GROUP BY a.c""",
+}
+
+
+def every_read(self: RowCounts, part: Relation) -> float:
+    """How many tables need not be read again, were they all large."""
+    return sum(isinstance(n, Scan) and not n.table.startswith("__vk_") for n in walk(part)) if inputs(part) else 0
+
+
+def test_each_table_read_once_it_is_the_same_change(wh: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    parts: list[Relation] = []
+    compute = ReadOnce.compute
+
+    def computed(leaves: ReadOnce, part: Relation) -> Computed:
+        parts.append(part)
+        return compute(leaves, part)
+
+    monkeypatch.setattr(ReadOnce, "compute", computed)
+    of_three = "element_at(array('x', 'y', 'z'), CAST((id + {}) % 3 + 1 AS INT))"
+    run(
+        wh,
+        f"CREATE TABLE t (k INT, c CHAR(5), v INT) USING DELTA {FEED}",
+        f"CREATE TABLE u (k INT, c CHAR(5), w INT) USING DELTA {FEED}",
+        f"INSERT INTO t SELECT id % 7, {of_three.format(0)}, id % 11 FROM range(60)",
+        f"INSERT INTO u SELECT id % 7, {of_three.format(0)}, id % 5 FROM range(12)",
+        *(f"CREATE MATERIALIZED VIEW {v} REFRESH POLICY INCREMENTAL STRICT AS {q}" for v, q in VIEWS.items()),
+    )
+    monkeypatch.setattr(RowCounts, "saved", every_read)
+    run(
+        wh,
+        f"INSERT INTO t SELECT id % 7, {of_three.format(1)}, id % 13 FROM range(1, 6)",
+        "DELETE FROM t WHERE k = 1 AND v % 2 = 0",
+        "UPDATE t SET c = 'x' WHERE k = 4 AND c = 'z'",
+        "INSERT INTO u VALUES (1, 'x', 2), (2, 'y', 1)",
+        "UPDATE u SET c = 'y' WHERE k = 3",
+    )
+    assert set(refresh_and_check(wh, VIEWS).values()) == {"incremental"}
+    assert parts, "the views were refreshed as if their tables were small"
