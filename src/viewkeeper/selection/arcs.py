@@ -13,60 +13,75 @@ from viewkeeper.selection.ragged import Places, Ragged
 
 
 class Height(NamedTuple):
-    """All nodes of one height: where they stand, the pairs they are the input of, and where each node's pairs start."""
+    """All nodes of one height: where they stand, the pairs they are the input of, and where each node's pairs start.
+
+    `users` says where the users of these pairs stand.
+    """
 
     nodes: slice
     pairs: slice
+    users: Places
     starts: Places
 
 
 class ArcTable:
     """Of queries and of maintenance, for which the arcs are the same and only cost differently.
 
-    An entry is an input of an arc, a pair an input and one that uses it by some arc.
+    Each of these sides has nodes and arcs of its own, one side after the other: what is found of all of them at once
+    takes hardly longer than what is found of one. An entry is an input of an arc, a pair an input and one that uses it
+    by some arc.
 
     Pairs stand by the height of the input, the longest way from it to a node that nothing uses: what is known of all
     users of a height's nodes is known of all greater heights' before.
 
     entries_of_arc, entries_of_pair   the entries of each
     near                              the arcs of each node and those that use it
+    pairs_of_user                     the pairs of each
     by_height, height_place           the nodes in the order of heights, and where each node stands in it
-    user_place                        where the user of each pair stands in it
     """
 
-    def __init__(self, graph: Numbered) -> None:
-        height = _heights(graph)
+    def __init__(self, graph: Numbered, sides: int) -> None:
+        height, below = _heights(graph), _below(graph)
         arcs = [(x, inputs) for x, ways in enumerate(graph.query_arcs) for _, inputs in ways]
-        entries = [(height[j], j, x, a, inputs.count(j)) for a, (x, inputs) in enumerate(arcs) for j in set(inputs)]
+        # Whether no other input of the arc falls when this one does, so that all its slack counts against this one.
+        once = [
+            (j, a, inputs.count(j), not any(below[k] >> j & 1 for k in inputs if k != j))
+            for a, (_, inputs) in enumerate(arcs)
+            for j in set(inputs)
+        ]
+        entries = [
+            (height[j], side * len(graph) + j, arcs[a][0], side * len(arcs) + a, often, is_sole)
+            for side in range(sides)
+            for j, a, often, is_sole in once
+        ]
         entries.sort()
-        self.user = np.array([x for x, _ in arcs], dtype=np.intp)
+        self.user = np.array([side * len(graph) + x for side in range(sides) for x, _ in arcs], dtype=np.intp)
         self.input = np.array([e[1] for e in entries], dtype=np.intp)
         self.arc = np.array([e[3] for e in entries], dtype=np.intp)
         self.often = np.array([float(e[4]) for e in entries])
-        below = _below(graph)
-        # Whether no other input of the arc falls when this one does, so that all its slack counts against this one.
-        self.is_sole = np.array(
-            [not any(below[k] >> j & 1 for k in arcs[a][1] if k != j) for _, j, _, a, _ in entries], dtype=bool
-        )
+        self.is_sole = np.array([e[5] for e in entries], dtype=bool)
         users = self.user[self.arc]
         firsts = np.flatnonzero(np.diff(self.input, prepend=-1) | np.diff(users, prepend=-1))
         self.pair = np.repeat(np.arange(len(firsts)), np.diff(firsts, append=len(entries)))
         self.pair_input = self.input[firsts]
         self.pair_user = users[firsts]
-        self.entries_of_arc = Ragged(self.arc, np.arange(len(entries)), len(arcs))
+        self.entries_of_arc = Ragged(self.arc, np.arange(len(entries)), len(self.user))
         self.entries_of_pair = Ragged(self.pair, np.arange(len(entries)), len(firsts))
-        both = np.concatenate((self.user, self.input)), np.concatenate((np.arange(len(arcs)), self.arc))
-        self.near = Ragged(*both, len(graph))
-        self.by_height = np.argsort(height, kind="stable")
+        both = np.concatenate((self.user, self.input)), np.concatenate((np.arange(len(self.user)), self.arc))
+        self.near = Ragged(*both, sides * len(graph))
+        self.pairs_of_user = Ragged(self.pair_user, np.arange(len(firsts)), sides * len(graph))
+        heights = np.tile(height, sides)
+        self.by_height = np.argsort(heights, kind="stable")
         self.height_place = np.argsort(self.by_height)
-        self.user_place = self.height_place[self.pair_user]
-        self.heights = tuple(self._steps(np.array(height)[self.by_height]))
+        self.heights = tuple(self._steps(heights[self.by_height]))
 
     def _steps(self, heights: Places) -> Iterator[Height]:
+        users = self.height_place[self.pair_user]
         pairs = np.searchsorted(self.height_place[self.pair_input], np.arange(len(heights) + 1))
         for a, b in pairwise([*np.flatnonzero(np.diff(heights, prepend=-1)).tolist(), len(heights)]):
             if pairs[a] < pairs[b]:
-                yield Height(slice(a, b), slice(int(pairs[a]), int(pairs[b])), pairs[a:b] - pairs[a])
+                some = slice(int(pairs[a]), int(pairs[b]))
+                yield Height(slice(a, b), some, users[some], pairs[a:b] - pairs[a])
 
 
 def _heights(graph: Numbered) -> list[int]:

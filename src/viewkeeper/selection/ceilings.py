@@ -30,30 +30,35 @@ class Ceilings:
         self.graph = costs.graph
         self.costs = costs
         self.is_or = graph.kind == "or"
-        empty, everything = Costs(self.graph), Costs(self.graph, self.graph.candidates)
-        arcs = ArcTable(self.graph)
-        self.queries = _falls(arcs, costs.queries, empty.queries, everything.queries)
-        self.carried: Falls | None = None
-        if self.graph.has_updates:
-            self.carried = _falls(arcs, costs.upkeeps, empty.upkeeps, everything.upkeeps)
         self.often = np.array(self.graph.queries)
+        self.falls = self._falls()
         # In an OR graph no rate exceeds what all above weigh; in others that takes long to find and hardly helps.
-        self.weight = weights(self.graph) if self.is_or else np.full(len(self.graph), math.inf)
+        self.weight = weights(self.graph) if self.is_or else None
         self.updates = np.array(self.graph.updates)
         self.maintenance = np.array(self.graph.maintenance)
         self.is_layout = np.array(self.graph.layout_of) >= 0
         self._start()
 
+    def _falls(self) -> Falls:
+        """Of queries, and of maintenance if there is any."""
+        empty, everything = Costs(self.graph), Costs(self.graph, self.graph.candidates)
+        lowest = [side.used for side in self._sides(everything)]
+        dear = [max((c for c in side.used if c < math.inf), default=0.0) for side in self._sides(empty)]
+        return Falls(ArcTable(self.graph, len(dear)), self._sides(self.costs), lowest, np.array(dear))
+
+    def _sides(self, costs: Costs) -> list[Side]:
+        return [costs.queries, costs.upkeeps] if self.graph.has_updates else [costs.queries]
+
     def of(self, costs: Costs) -> Ceilings:
         """The same graph with something else kept; what depends on the graph alone is shared."""
         other = copy(self)
         other.costs = costs
-        other.queries, other.carried = self.queries.of(costs.queries), self.carried and self.carried.of(costs.upkeeps)
+        other.falls = self.falls.of(self._sides(costs))
         other._start()
         return other
 
     def _start(self) -> None:
-        self.helped = np.full(len(self.graph), 0.0 if self.is_or else math.inf)
+        self.helped = np.zeros(len(self.graph))
         self.kept_updates = np.zeros(len(self.graph))
         for i in self.costs.kept:
             self._help(i)
@@ -63,29 +68,30 @@ class Ceilings:
         """Follows a move that `costs` has taken, one that adds."""
         for i in move.there:
             self._help(i)
-        self.queries.follow(move.query_side)
-        if self.carried:
-            self.carried.follow(move.upkeep_side)
+        self.falls.follow([move.query_side, move.upkeep_side] if self.graph.has_updates else [move.query_side])
         self._find()
 
     def look(self) -> None:
         """Finds all ceilings anew, for what things cost now."""
-        self.queries.look()
-        if self.carried:
-            self.carried.look()
+        self.falls.look()
         self._find()
 
     def _find(self) -> None:
-        self.queries.find_rates(self.often, None, self.weight)
-        self.savings: Floats = self.queries.worth() * _ROUNDING
-        self.shared: Floats = self.savings if self.is_or else self.queries.worth_together() * _ROUNDING
-        self.own: Floats = np.zeros(len(self.graph))
-        self.upkeeps: Floats = self.own
-        if self.carried:
-            self.carried.find_rates(np.zeros(len(self.graph)), self.kept_updates, self.helped)
-            computed = np.where(self.is_layout, 0.0, self.carried.computing.level)
+        n, none = len(self.graph), np.zeros(len(self.graph))
+        if self.graph.has_updates:
+            most = None if self.weight is None else np.concatenate((self.weight, self.helped))
+            self.falls.find_rates(np.append(self.often, none), np.append(none, self.kept_updates), most)
+        else:
+            self.falls.find_rates(self.often, none, self.weight)
+        worth = self.falls.worth() * _ROUNDING
+        self.savings: Floats = worth[:n]
+        self.shared: Floats = self.savings if self.is_or else self.falls.worth_together()[:n] * _ROUNDING
+        self.own: Floats = none
+        self.upkeeps: Floats = none
+        if self.graph.has_updates:
+            computed = np.where(self.is_layout, 0.0, self.falls.computing.level[n:])
             self.own = np.where(self.updates > 0, self.updates * (self.maintenance + computed), 0.0)
-            self.upkeeps = self.own - self.carried.worth() * _ROUNDING
+            self.upkeeps = self.own - worth[n:]
 
     def _help(self, kept: int) -> None:
         """A newly kept view gains from cheaper changes of everything it can be maintained from."""
@@ -111,8 +117,3 @@ class Ceilings:
             least = np.array([everything.own_upkeep(i) for i in left])
             best = max(best, self.costs.query - fill(values, least, budget.maintenance))
         return best
-
-
-def _falls(arcs: ArcTable, side: Side, empty: Side, everything: Side) -> Falls:
-    dear = max((cost for cost in empty.used if cost < math.inf), default=0.0)
-    return Falls(arcs, side, everything.used, dear)

@@ -12,6 +12,7 @@ at once are worth at most the sum. One pass from the top down, over arrays, find
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from copy import copy
 
 import numpy as np
 
@@ -35,35 +36,51 @@ class Passed:
 
 
 class Falls:
-    """What is passed on with what things cost now, and the rates that were found last."""
+    """What is passed on with what things cost now, and the rates that were found last; of all sides, as in `arcs`."""
 
-    def __init__(self, arcs: ArcTable, side: Side, lowest: Sequence[float], dear: float) -> None:
+    def __init__(self, arcs: ArcTable, sides: Sequence[Side], lowest: Sequence[Sequence[float]], dear: Floats) -> None:
         """No cost will be below the lowest; `dear` is as much as nobody would pay, for what cannot be had at all."""
         self.arcs = arcs
-        self.side = side
-        self.lowest = np.minimum(lowest, dear)
-        self.dear = dear
-        self.price = np.array(side.price)
-        self.own = np.array([cost for ways in side.arcs for cost, _ in ways])
-        self.cost, self.depth = np.zeros(len(arcs.user)), np.zeros(len(arcs.user))
-        self.using = Passed(np.zeros(len(lowest)), len(arcs.pair_user))
-        self.computing = Passed(np.zeros(len(lowest)), len(arcs.pair_user))
-        self.look()
+        self.sides = sides
+        self.dear = np.repeat(dear, [len(side.used) for side in sides])
+        self.lowest = np.minimum(np.concatenate(lowest), self.dear)
+        self.price = np.concatenate([side.price for side in sides])
+        self.own = np.array([cost for side in sides for ways in side.arcs for cost, _ in ways])
+        self._start()
 
-    def of(self, side: Side) -> Falls:
+    def of(self, sides: Sequence[Side]) -> Falls:
         """The same arcs, for other costs."""
-        return Falls(self.arcs, side, self.lowest.tolist(), self.dear)
+        other = copy(self)
+        other.sides = sides
+        other._start()
+        return other
+
+    def _start(self) -> None:
+        self.cost, self.depth = np.zeros(len(self.own)), np.zeros(len(self.own))
+        self.using = Passed(np.zeros(len(self.lowest)), len(self.arcs.pair_user))
+        self.computing = Passed(np.zeros(len(self.lowest)), len(self.arcs.pair_user))
+        self.look()
 
     def look(self) -> None:
         """Finds everything anew."""
-        self.follow(range(len(self.lowest)))
+        self.follow([range(len(side.used)) for side in self.sides])
 
-    def follow(self, changed: Iterable[int]) -> None:
-        """Costs of these nodes have changed."""
-        nodes = list(changed)
-        self.using.level[nodes] = np.minimum([self.side.used[i] for i in nodes], self.dear)
-        self.computing.level[nodes] = np.minimum([self.side.computed[i] for i in nodes], self.dear)
-        near, _ = self.arcs.near.of(np.array(nodes, dtype=np.intp))
+    def follow(self, changed: Iterable[Iterable[int]]) -> None:
+        """Costs of these nodes of each side have changed."""
+        nodes: list[int] = []
+        used: list[float] = []
+        computed: list[float] = []
+        first = 0
+        for side, some in zip(self.sides, changed, strict=True):
+            for i in some:
+                nodes.append(first + i)
+                used.append(side.used[i])
+                computed.append(side.computed[i])
+            first += len(side.used)
+        rows = np.array(nodes, dtype=np.intp)
+        self.using.level[rows] = np.minimum(used, self.dear[rows])
+        self.computing.level[rows] = np.minimum(computed, self.dear[rows])
+        near, _ = self.arcs.near.of(rows)
         if len(near):
             self._pass_on(_distinct(near, len(self.cost)))
 
@@ -85,31 +102,36 @@ class Falls:
             passed.share[pairs] = np.maximum.reduceat(share, starts)
             passed.alone[pairs] = np.maximum.reduceat(alone, starts)
 
-    def find_rates(self, per_use: Floats, per_computation: Floats | None, most: Floats) -> None:
+    def find_rates(self, per_use: Floats, per_computation: Floats, most: Floats | None) -> None:
         """Finds the rates.
 
         per_use           what it is worth if a node gets cheaper by 1 to use
-        per_computation   the same for computing it, whether or not it is kept; None for nothing
+        per_computation   the same for computing it, whether or not it is kept
         most              rates that are known not to be exceeded
         """
-        arcs = self.arcs
+        arcs, share = self.arcs, self.using.share
         self.per_use, self.per_computation = per_use, per_computation
-        rate, most = per_use[arcs.by_height], most[arcs.by_height]
-        users, share = arcs.user_place, self.using.share
-        beside = None if per_computation is None else per_computation[arcs.pair_user] * self.computing.share
-        for nodes, pairs, starts in arcs.heights:
-            gained = share[pairs] * rate[users[pairs]]
-            if beside is not None:
-                gained += beside[pairs]
-            np.minimum(rate[nodes] + np.add.reduceat(gained, starts), most[nodes], out=rate[nodes])
+        rate = (per_use + self._beside(self.computing.share))[arcs.by_height]
+        at_most = None if most is None else most[arcs.by_height]
+        for nodes, pairs, users, starts in arcs.heights:
+            gained = rate[users]
+            gained *= share[pairs]
+            rate[nodes] += np.add.reduceat(gained, starts)
+            if at_most is not None:
+                np.minimum(rate[nodes], at_most[nodes], out=rate[nodes])
         self.rate: Floats = rate[arcs.height_place]
+
+    def _beside(self, passed: Floats) -> Floats:
+        """What each node is worth by what computing its users costs, if so much of it is passed on to them."""
+        pairs, _ = self.arcs.pairs_of_user.of(np.flatnonzero(self.per_computation))
+        beside = np.zeros(len(self.lowest))
+        np.add.at(beside, self.arcs.pair_input[pairs], self.per_computation[self.arcs.pair_user[pairs]] * passed[pairs])
+        return beside
 
     def worth(self) -> Floats:
         """What each node alone is worth at most were it kept: exact for itself and those next above, rates beyond."""
         gained = self.rate[self.arcs.pair_user] * self.using.alone
-        if self.per_computation is not None:
-            gained += self.per_computation[self.arcs.pair_user] * self.computing.alone
-        above = np.bincount(self.arcs.pair_input, gained, len(self.rate))
+        above = np.bincount(self.arcs.pair_input, gained, len(self.rate)) + self._beside(self.computing.alone)
         return self.per_use * self._drop() + above
 
     def worth_together(self) -> Floats:
