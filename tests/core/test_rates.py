@@ -140,10 +140,15 @@ def test_refreshes_about_as_large_tell_most() -> None:
     assert 3 > beyond[0] > beyond[1] > beyond[2] > 1, "the farther, the less it tells"
 
 
+CREATED = [Sample(COST, COST.seconds * 3, "recompute", created=True)]
+
+
 def test_creating_a_view_tells_of_its_recomputes() -> None:
-    found = shown([Sample(COST, COST.seconds * 3, "recompute", created=True)], MEASURED_ONCE)
+    found = shown(CREATED, MEASURED_ONCE)
     assert 1.5 < found.factor("recompute", COST.seconds) < 3, "though it takes longer, the first time"
     assert not found.is_new("incremental", COST.seconds), "no refresh took any way"
+    slower = shown([Sample(COST, COST.seconds * 4, "recompute"), *CREATED], MEASURED_ONCE)
+    assert slower.factor("recompute", COST.seconds) > 2.5, "once there is a recompute, it alone tells"
 
 
 def own(**times: float) -> Own:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, field
 from math import exp, log
+from statistics import median_low
 from typing import Any
 
 from viewkeeper.planner.cost import MEASURED_ONCE, Cost, Rates
@@ -86,12 +87,14 @@ class Own:
     def factor(self, way: Way, seconds: float) -> float:
         """How many times as long it takes, where the rates say so many seconds.
 
-        A cold start is slow, so that the fastest of the latest tells. If none was as large, the nearest tells less.
+        By the middle one of the latest, since a cold start is slow. If none was as large, the nearest tells less. That
+        the view was created counts as long as no refresh took this way.
         """
-        seen = self.seen.get(way, ())
+        found = self.seen.get(way, ())
+        seen = [one for one in found if not one.created] or found
         near = [one.times for one in seen if one.is_as_large(seconds)][:_LATEST]
         if near:
-            return exp(log(min(near)) * len(near) / (len(near) + _DOUBT))
+            return exp(log(median_low(near)) * len(near) / (len(near) + _DOUBT))
         if not seen:
             return 1.0
         nearest = min(seen, key=lambda one: one.apart(seconds))
