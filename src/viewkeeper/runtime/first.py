@@ -24,8 +24,6 @@ def read_first(content: Relation, changed: Changed, leaves: ReadOnce) -> Changed
     """What is left of the changes for a view with this content, once the small ones are read."""
     small = [table for table in changed if leaves.reads_first(table)]
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        for table, state in leaves.large if small else ():
-            pool.submit(leaves.state, table, state)  # where it cannot be opened, it is said once it is needed
         seen = dict(zip(small, pool.map(lambda t: leaves.read_first(t, what_matters(content, t)), small), strict=True))
     left = {table: kind for table, kind in changed.items() if table not in seen or seen[table].matters}
     return {table: "appended" if table in seen and not seen[table].went else kind for table, kind in left.items()}

@@ -111,15 +111,6 @@ class ReadOnce:
         """The rows of the largest change that is read first."""
         return max((self.pinned.pins[t].change.rows for t in self.pinned.pins if self.reads_first(t)), default=0)
 
-    @property
-    def large(self) -> list[tuple[str, State]]:
-        """The tables that take a while to open, and are not brought here: as they are, if so they are needed."""
-        found: dict[str, State] = {}
-        for n in self.states:
-            if n.table in self.pinned.pins and self.rows[n.table] > FETCHED_ROWS:
-                found[n.table] = "new" if found.get(n.table) == "new" else n.state
-        return list(found.items())
-
     def shuffled(self, change: Relation) -> float | None:
         """About how many rows are shuffled at once; None where a join has no side that is small."""
         if self.counts is None or any(self.counts.sent(n) is None for n in walk(change) if isinstance(n, Join)):
