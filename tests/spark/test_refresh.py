@@ -8,6 +8,7 @@ import pytest
 from checks import FEED, refresh_and_check, run, strategies
 
 from viewkeeper import Warehouse
+from viewkeeper.runtime.measured import measured
 
 pytestmark = pytest.mark.spark
 
@@ -154,3 +155,19 @@ def test_floating_sums_do_not_drift(wh: Warehouse) -> None:
     wh.settings = type(wh.settings)()
     drift = wh.spark.sql("SELECT k, __vk_drift_x FROM __vk_floats").collect()
     assert {k for k, bound in drift if bound} == {0}  # the only group that was not computed from its rows at last
+
+
+def test_what_refreshes_took_is_known_to_the_next_ones(wh: Warehouse) -> None:
+    """That the view was created too, and how much was left of a change once it was read."""
+    run(
+        wh,
+        f"CREATE TABLE t (k INT, v INT) USING DELTA {FEED}",
+        "INSERT INTO t SELECT id % 3, id FROM range(30)",
+        "CREATE MATERIALIZED VIEW joined REFRESH POLICY INCREMENTAL AS SELECT a.k, b.v FROM t a JOIN t b ON a.k = b.k",
+        "INSERT INTO t VALUES (1, 100)",
+    )
+    wh.refresh("joined")
+    view = wh.registry.get((wh.spark.catalog.currentDatabase(), "joined"))
+    refreshed, created = measured(wh.registry)[view.id]
+    assert created.created and created.way == "recompute" and created.cost.rows_written == 300
+    assert not refreshed.created and refreshed.way == "incremental" and refreshed.left is not None

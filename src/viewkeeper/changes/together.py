@@ -37,8 +37,7 @@ def read_together(change: Relation, worth: Callable[[Relation], bool]) -> Relati
     """The same change; `worth` says of rows whether it pays to compute them once."""
     groups: dict[tuple[str, str, Relation, frozenset[Scalar]], dict[Join, Asked]] = {}
     for node in walk(change):
-        asked = _asked(node) if isinstance(node, Join) else None
-        if asked is not None and isinstance(node, Join):
+        if isinstance(node, Join) and (asked := _asked(node)) is not None:
             groups.setdefault(asked.which, {})[node] = asked
     known: dict[Relation, Relation] = {}
     for group in groups.values():
