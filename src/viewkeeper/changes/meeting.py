@@ -65,7 +65,7 @@ def can_spread(type_: str) -> bool:
 def compared(nodes: Iterable[Relation]) -> frozenset[str]:
     """The names of columns whose values a join may ask for, and of those that they are made of."""
     listed = list(nodes)
-    found = {name for n in listed if isinstance(n, Join) for pair in _equal(n) for name in pair[:2]}
+    found = {name for n in listed if isinstance(n, Join) for pair in met_columns(n) for name in pair[:2]}
     renamed = [
         (i.name, i.value.name) for n in listed if isinstance(n, Project) for i in n.items if isinstance(i.value, Column)
     ]
@@ -109,7 +109,7 @@ def _narrowed(rel: Relation, spreads: Spreads) -> tuple[Relation, _Known]:
 
 def _joined(rel: Join, spreads: Spreads) -> tuple[Relation, _Known]:
     (left, of_left), (right, of_right) = _narrowed(rel.left, spreads), _narrowed(rel.right, spreads)
-    for ours, theirs, null_safe in _equal(rel):
+    for ours, theirs, null_safe in met_columns(rel):
         if ours in of_left and theirs not in of_right and rel.kind != "full":
             of_right[theirs] = replace(of_left[ours], nulls=null_safe and of_left[ours].nulls)
             right = _where(right, theirs, of_right[theirs])
@@ -134,7 +134,7 @@ def _padded(known: _Known) -> _Known:
     return {c: replace(spread, nulls=True) for c, spread in known.items()}
 
 
-def _equal(rel: Join) -> Iterator[tuple[str, str, bool]]:
+def met_columns(rel: Join) -> Iterator[tuple[str, str, bool]]:
     """The columns of the left and of the right side that must be equal, and whether NULL equals NULL."""
     left, right = ({f.name: f.type for f in side.schema} for side in (rel.left, rel.right))
     for term in conjuncts(rel.condition):

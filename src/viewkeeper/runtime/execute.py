@@ -37,6 +37,7 @@ from viewkeeper.runtime.first import read_first
 from viewkeeper.runtime.forms import content_query, form_of
 from viewkeeper.runtime.install import Merge, Rows
 from viewkeeper.runtime.look import Look
+from viewkeeper.runtime.lookups import look_up
 from viewkeeper.runtime.reads import ReadOnce
 from viewkeeper.runtime.spark import SMALL_STEP, few_rows_step, known_step, settle
 from viewkeeper.runtime.write import discard
@@ -164,7 +165,7 @@ class Executor:
         """The same change, by what is known of its rows: which are few, and where those are that they can meet."""
         counts = leaves.measure(look.situation.declared, look.situation.rows)
         near = only_meeting(fewest_first(leaves.netted(change), counts), leaves.spreads)
-        return read_once(near, lambda rows: leaves.saved(rows) > 0)
+        return look_up(read_once(near, lambda rows: leaves.saved(rows) > 0), leaves)
 
     def ahead(self, job: Job) -> Job:
         """The job with its change computed, where what is left to do is so much less that it wants other settings."""

@@ -13,7 +13,8 @@ FETCHED_ROWS = 20_000  # more rows than this are not brought to the driver
 
 def given(session: SparkSession, rows: pa.Table) -> DataFrame:
     """Rows of this process."""
-    return session.createDataFrame(rows, from_arrow_schema(rows.schema))
+    whole = rows.combine_chunks()  # of several chunks Spark would read none behind an empty one
+    return session.createDataFrame(whole, from_arrow_schema(whole.schema))
 
 
 def fetched(frame: DataFrame) -> DataFrame:

@@ -138,13 +138,21 @@ class ReadOnce:
 
     def compute(self, part: Relation) -> Computed:
         """The rows of a part of the change, under a temporary name."""
-        counted, name = Observation(), f"__vk_part_{next(self.numbers)}"
-        rows = self.session.sql(unparse(part, self)).observe(counted, f.count(f.lit(1)).alias("rows")).localCheckpoint()
-        (fetched(rows) if counted.get["rows"] <= FETCHED_ROWS else rows).createOrReplaceTempView(name)
+        counted = Observation()
+        frame = (
+            self.session.sql(unparse(part, self)).observe(counted, f.count(f.lit(1)).alias("rows")).localCheckpoint()
+        )
+        rows = counted.get["rows"]
+        return Computed(self.put(fetched(frame) if rows <= FETCHED_ROWS else frame, rows), rows)
+
+    def put(self, frame: DataFrame, rows: int) -> str:
+        """The temporary name of so many rows that are there now."""
+        name = f"__vk_part_{next(self.numbers)}"
+        frame.createOrReplaceTempView(name)
         self.give(name, name)
         if self.counts is not None:
-            self.counts.tables[name] = counted.get["rows"]
-        return Computed(name, counted.get["rows"])
+            self.counts.tables[name] = rows
+        return name
 
     def give(self, table: str, name: str) -> None:
         """A table that there is only now, under a temporary name."""
@@ -279,6 +287,11 @@ class ReadOnce:
     def columns(self, table: str) -> tuple[str, ...]:
         """What any mention of the table reads."""
         return tuple(dict.fromkeys(c.source for n in self.states if n.table == table for c in n.columns))
+
+    def compared_of(self, table: str) -> tuple[str, ...]:
+        """Of these, those that something is compared with, and whose values can be told."""
+        read = {c.source: c.type for n in self.states if n.table == table for c in n.columns if c.name in self.compared}
+        return tuple(spreads.told(read))
 
 
 def rows_of(session: SparkSession, files: DataFiles) -> DataFrame:

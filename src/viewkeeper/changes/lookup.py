@@ -1,0 +1,202 @@
+"""The rows of tables that a small change meets, looked up by its values before anything is joined.
+
+    L ⋈ₖ R = L ⋈ₖ σ_{k ∈ V} R     where V is what k is in L
+
+The rows that were found have few values in turn, by which the next table is asked. Where all that a change reads is
+found so, what is left to join is small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from operator import is_
+from typing import Any, assert_never
+
+from viewkeeper.algebra.clock import reads_clock
+from viewkeeper.algebra.relations import (
+    Aggregate,
+    Changes,
+    Filter,
+    Generate,
+    Join,
+    Pivot,
+    Project,
+    Relation,
+    Scan,
+    ScanColumn,
+    SetOperation,
+    Top,
+    Union,
+    Unpivot,
+    Window,
+    empty,
+    inputs,
+    names,
+    with_inputs,
+)
+from viewkeeper.algebra.relations import Values as Rows
+from viewkeeper.algebra.scalars import Column, Scalar, conjuncts, own_columns, subqueries, substitute
+from viewkeeper.changes.meeting import met_columns
+
+Values = frozenset[Any]  # of one column; NULL is None
+Known = dict[str, Values]
+
+
+@dataclass(frozen=True)
+class Found:
+    """Rows that were looked up: the temporary name they are under, and the values of some of the table's columns."""
+
+    name: str
+    values: Mapping[str, Values]
+
+
+Conditions = tuple[Scalar, ...]
+LookUp = Callable[[Scan, Mapping[str, Values], Conditions], Found | None]
+
+
+def looked_up(change: Relation, changed: Mapping[tuple[str, str], Values], look_up: LookUp) -> Relation:
+    """The same change, of rows that were looked up; `changed` has the values of changes by table and column.
+
+    `look_up` is asked for the rows of a scan with these values, by the table's columns, of which those will do that
+    fulfil some conditions, by the scan's. It answers None where they cannot be had.
+    """
+    return _Lookups(changed, look_up).visit(change)[0]
+
+
+@dataclass
+class _Lookups:
+    changed: Mapping[tuple[str, str], Values]
+    look_up: LookUp
+    found: dict[str, Found] = field(default_factory=dict)  # by their names
+    known: dict[Relation, tuple[Relation, Known]] = field(default_factory=dict)
+
+    def visit(self, rel: Relation) -> tuple[Relation, Known]:
+        """The relation of rows that were looked up, and the values that its columns have at most."""
+        if rel not in self.known:
+            self.known[rel] = self._visit(rel)
+        return self.known[rel]
+
+    def _visit(self, rel: Relation) -> tuple[Relation, Known]:
+        match rel:
+            case Changes(table, columns):
+                return rel, _shown(columns, {c: v for (of, c), v in self.changed.items() if of == table})
+            case Scan(table, columns):
+                return rel, _shown(columns, self.found[table].values if table in self.found else {})
+            case Rows(fields, rows):
+                return rel, {} if rows else {f.name: frozenset() for f in fields}
+            case Project(input, items):
+                below, known = self.visit(input)
+                shown = ((i.name, i.value.name) for i in items if isinstance(i.value, Column))
+                return replace(rel, input=below), {name: known[own] for name, own in shown if own in known}
+            case Filter(input) | Window(input) | Top(input) | Generate(input):
+                below, known = self.visit(input)
+                return with_inputs(rel, (below,)), known
+            case Aggregate(input, group_by, sets=sets):
+                below, known = self.visit(input)
+                kept = () if sets else group_by
+                return replace(rel, input=below), {c: values for c, values in known.items() if c in kept}
+            case Union(parts):
+                visited = [self.visit(part) for part in parts]
+                return Union(tuple(part for part, _ in visited)), _any_of([known for _, known in visited])
+            case Join():
+                return self._joined(rel)
+            case SetOperation() | Pivot() | Unpivot():
+                return with_inputs(rel, tuple(self.visit(i)[0] for i in inputs(rel))), {}
+            case _:
+                assert_never(rel)
+
+    def _joined(self, rel: Join) -> tuple[Relation, Known]:
+        left, of_left = self.visit(rel.left)
+        right, of_right = self.visit(rel.right)
+        pairs = list(met_columns(rel))
+        if rel.kind != "full":
+            asked = {theirs: _met(of_left[ours], safe) for ours, theirs, safe in pairs if ours in of_left}
+            right, of_right = self._only(right, of_right, asked)
+        if rel.kind in ("inner", "semi"):
+            asked = {ours: _met(of_right[theirs], safe) for ours, theirs, safe in pairs if theirs in of_right}
+            left, of_left = self._only(left, of_left, asked)
+        joined = replace(rel, left=left, right=right)
+        match rel.kind:
+            case "inner":
+                return joined, {**of_left, **of_right}
+            case "semi" | "anti":
+                return joined, of_left
+            case "left":
+                return joined, {**of_left, **_padded(of_right)}
+            case "full":
+                return joined, {**_padded(of_left), **_padded(of_right)}
+            case _:
+                assert_never(rel.kind)
+
+    def _only(self, rel: Relation, known: Known, asked: Known) -> tuple[Relation, Known]:
+        """What can meet these values, and what is then known of it."""
+        if not asked:
+            return rel, known
+        narrowed = self._narrowed(rel, asked, ())
+        if narrowed is not rel:
+            rel, known = self.visit(narrowed)
+        return rel, {**known, **{c: values & known.get(c, values) for c, values in asked.items()}}
+
+    def _narrowed(self, rel: Relation, asked: Known, where: Conditions) -> Relation:
+        """σ_{asked} σ_{where} E, or more of E: asked of the tables that it is made of, one row of them at a time."""
+        match rel:
+            case _ if not asked:
+                return rel
+            case Scan(table) if table not in self.found:
+                return self._ask(rel, asked, where)
+            case Filter(input, predicate):
+                more = (term for term in conjuncts(predicate) if not subqueries(term) and not reads_clock(term))
+                return _over(rel, self._narrowed(input, asked, (*more, *where)))
+            case Project(input, items):
+                below = {i.value.name: asked[i.name] for i in items if isinstance(i.value, Column) and i.name in asked}
+                made = {i.name: i.value for i in items}
+                return _over(rel, self._narrowed(input, below, tuple(substitute(term, made) for term in where)))
+            case Aggregate(input, group_by, sets=()) | Window(input, group_by):
+                return _over(rel, self._narrowed(input, {c: v for c, v in asked.items() if c in group_by}, ()))
+            case Union(parts):
+                return _over(rel, *(self._narrowed(part, asked, where) for part in parts))
+            case Join(left, right, "inner"):
+                return _over(rel, *(self._narrowed(side, *_of(side, asked, where)) for side in (left, right)))
+            case Join(left, right, "left" | "semi" | "anti"):
+                return _over(rel, self._narrowed(left, *_of(left, asked, where)), right)
+            case _:
+                return rel
+
+    def _ask(self, scan: Scan, asked: Known, where: Conditions) -> Relation:
+        if not all(asked.values()):  # nothing equals none of the values
+            return empty(scan.schema)
+        found = self.look_up(scan, {c.source: asked[c.name] for c in scan.columns if c.name in asked}, where)
+        if found is None:
+            return scan
+        self.found[found.name] = found
+        return Scan(found.name, scan.columns)
+
+
+def _over(rel: Relation, *below: Relation) -> Relation:
+    """The same relation over these, itself if they are what it is over."""
+    return rel if all(map(is_, below, inputs(rel))) else with_inputs(rel, below)
+
+
+def _of(rel: Relation, asked: Known, where: Conditions) -> tuple[Known, Conditions]:
+    """What is asked of one side of a join."""
+    own = set(names(rel))
+    return {c: v for c, v in asked.items() if c in own}, tuple(term for term in where if own_columns(term) <= own)
+
+
+def _shown(columns: tuple[ScanColumn, ...], values: Mapping[str, Values]) -> Known:
+    return {c.name: values[c.source] for c in columns if c.source in values}
+
+
+def _met(values: Values, null_safe: bool) -> Values:
+    return values if null_safe else values - {None}
+
+
+def _padded(known: Known) -> Known:
+    return {c: values | {None} for c, values in known.items()}
+
+
+def _any_of(parts: list[Known]) -> Known:
+    """What is known of a column in every part."""
+    shared = set(parts[0]).intersection(*parts[1:])
+    return {c: frozenset[Any]().union(*(known[c] for known in parts)) for c in shared}

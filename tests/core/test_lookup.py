@@ -1,0 +1,87 @@
+"""A change of rows that were looked up is the same change."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from viewkeeper.algebra.display import show
+from viewkeeper.algebra.relations import Filter, Relation, Scan, ScanColumn
+from viewkeeper.algebra.scalars import Column, conjunction, substitute
+from viewkeeper.changes.lookup import Conditions, Found, Values, looked_up
+from viewkeeper.changes.propagate import change
+from viewkeeper.changes.refresh import maintenance
+from viewkeeper.changes.stored import stored_form
+from viewkeeper.testing import references
+from viewkeeper.testing.bags import TableStates, evaluate, signed
+from viewkeeper.testing.choices import both
+from viewkeeper.testing.histories import History
+from viewkeeper.testing.strategies import LENGTH, changing_relations, changing_views
+
+pytestmark = pytest.mark.core
+
+Case = tuple[Relation, History]
+
+
+class Tables:
+    """The tables of a history, which answer what is asked of them: all but some, and of some columns no values."""
+
+    def __init__(
+        self, history: History, silent: frozenset[str] = frozenset(), unsaid: frozenset[str] = frozenset()
+    ) -> None:
+        self.states = history.between(0, 1)
+        self.silent, self.unsaid = silent, unsaid
+
+    def __call__(self, scan: Scan, asked: Mapping[str, Values], where: Conditions) -> Found | None:
+        if scan.table in self.silent:
+            return None
+        state = self.states[scan.table]
+        at = {column: state.columns.index(column) for column in state.columns}
+        every = Scan(scan.table, tuple(ScanColumn(c, c, "") for c in state.columns), scan.state)
+        read = {c.name: Column(c.source) for c in scan.columns}
+        rows = evaluate(Filter(every, substitute(conjunction(where), read)), self.states)
+        kept = Counter({row: n for row, n in rows.items() if all(row[at[c]] in values for c, values in asked.items())})
+        name = f"found_{len(self.states)}"
+        self.states[name] = TableStates(state.columns, kept, kept)
+        return Found(name, {c: frozenset(row[n] for row in kept) for c, n in at.items() if c not in self.unsaid})
+
+
+def values(history: History) -> dict[tuple[str, str], Values]:
+    return {
+        (table, name): frozenset(row[at] for row, _ in history.feed(table, 0, 1))
+        for table, columns in history.schemas.items()
+        for at, (name, _) in enumerate(columns)
+    }
+
+
+some_tables = st.frozensets(st.sampled_from(["r", "t", "u"]), max_size=1)
+some_columns = st.frozensets(st.sampled_from(["a", "s"]), max_size=1)
+
+
+@given(changing_relations(), some_tables, some_columns)
+def test_looked_up_it_is_the_same_change(case: Case, silent: frozenset[str], unsaid: frozenset[str]) -> None:
+    rel, history = case
+    delta, tables = change(rel, history.changed(0, 1)), Tables(history, silent, unsaid)
+    found = looked_up(delta, values(history), tables)
+    assert signed(found, tables.states) == signed(delta, tables.states), show(found)
+
+
+@given(both(references.relation, references.history, LENGTH))
+def test_joins_of_what_was_looked_up_are_the_same(case: Case) -> None:
+    rel, history = case
+    delta, tables = change(rel, history.changed(0, 1)), Tables(history)
+    found = looked_up(delta, values(history), tables)
+    assert signed(found, tables.states) == signed(delta, tables.states), show(found)
+
+
+@settings(max_examples=settings().max_examples // 2)
+@given(changing_views())
+def test_changes_of_views_are_the_same(case: Case) -> None:
+    definition, history = case
+    step, tables = maintenance(stored_form(definition, "v").kept, history.changed(0, 1)), Tables(history)
+    found = looked_up(step.change, values(history), tables)
+    assert evaluate(found, tables.states) == evaluate(step.change, tables.states), show(found)
