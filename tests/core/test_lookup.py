@@ -47,7 +47,8 @@ class Tables:
         kept = Counter({row: n for row, n in rows.items() if all(row[at[c]] in values for c, values in asked.items())})
         name = f"found_{len(self.states)}"
         self.states[name] = TableStates(state.columns, kept, kept)
-        return Found(name, {c: frozenset(row[n] for row in kept) for c, n in at.items() if c not in self.unsaid})
+        told = {c: frozenset(row[n] for row in kept) for c, n in at.items() if c not in self.unsaid}
+        return Found(name, {c: lambda c=c: told[c] for c in told})
 
 
 def values(history: History) -> dict[tuple[str, str], Values]:

@@ -13,12 +13,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from viewkeeper.store.changes import CHANGE_TYPE
 from viewkeeper.store.files import DataFiles
-from viewkeeper.store.rows import MOST_ROWS, Part, net_change, rows_of
+from viewkeeper.store.rows import MOST_ROWS, Part, net_change, rows_of, rows_with
 
 pytestmark = pytest.mark.core
 
@@ -65,6 +65,42 @@ def test_a_net_change_is_what_came_less_what_went(
 
 def _table(shape: pa.Schema, rows: list[Any]) -> pa.Table:
     return pa.table([[row[n] for row in rows] for n in range(len(shape))], schema=shape)
+
+
+ASKED = st.tuples(st.sets(st.integers(-1, 3) | st.none()), st.none() | st.sets(st.sampled_from(["a", "b", "c", None])))
+
+
+@settings(max_examples=settings().max_examples // 3)
+@given(ROWS, ROWS, st.sets(st.integers(0, 7)), ASKED)
+def test_rows_with_some_values_are_those_that_have_them(
+    tmp_path_factory: pytest.TempPathFactory, whole: list[Any], masked: list[Any], gone: set[int], values: Any
+) -> None:
+    """Of a file, and of one that lost some rows; both are stored by few rows at a time."""
+    keys, named = values
+    folder = tmp_path_factory.mktemp("rows")
+    shape = pa.schema([("k", pa.int64()), ("name", pa.string())])
+    first, second = (files(folder, _table(shape, rows), KEY, row_group_size=3).whole for rows in (whole, masked))
+    among = {"k": list(keys)} | ({"name": list(named)} if named is not None else {})
+    left = whole + [row for place, row in enumerate(masked) if place not in gone]
+    expected = [row for row in left if row[0] in keys and (named is None or row[1] in named)]
+    asked = DataFiles(schema(KEY), first, ((second[0], tuple(gone)),))
+    for columns, at in ((("k", "name"), (0, 1)), (("name",), (1,))):
+        found = rows_with(asked, columns, among, 100)
+        assert found is not None
+        wanted = [tuple(row[n] for n in at) for row in expected]
+        assert sorted((tuple(row.values()) for row in found.to_pylist()), key=repr) == sorted(wanted, key=repr)
+    assert (rows_with(asked, ("k",), among, 2) is None) == (len(expected) > 2)
+
+
+def test_of_too_many_rows_nothing_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Values between the least and the greatest that a file has tell about how many of its rows have them."""
+    many = files(tmp_path, pa.table({"k": [*range(1000)] * 5}), {"k": "long"})
+    found = rows_with(many, ("k",), {"k": [*range(990, 2000)]}, 50)
+    assert found is not None and len(found) == 50
+    monkeypatch.setattr(pq.ParquetFile, "read_row_group", lambda *_: pytest.fail("read"))
+    assert rows_with(many, ("k",), {"k": [*range(500)]}, 50) is None
+    outside = rows_with(many, ("k",), {"k": [-1, 5000]}, 50)
+    assert outside is not None and len(outside) == 0
 
 
 def test_numbers_that_are_equal_to_spark_are_equal_here(tmp_path: Path) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
 import pytest
 from checks import FEED, refresh_and_check, run
 
@@ -10,7 +13,11 @@ from viewkeeper.algebra.node import walk
 from viewkeeper.algebra.relations import Relation, Scan, inputs
 from viewkeeper.changes.counts import RowCounts
 from viewkeeper.changes.parts import Computed
+from viewkeeper.runtime import lookups
+from viewkeeper.runtime.few import given
 from viewkeeper.runtime.reads import ReadOnce
+from viewkeeper.store.files import DataFiles
+from viewkeeper.store.rows import rows_with
 
 pytestmark = pytest.mark.spark
 
@@ -62,3 +69,47 @@ def test_each_table_read_once_it_is_the_same_change(wh: Warehouse, monkeypatch: 
     )
     assert set(refresh_and_check(wh, VIEWS).values()) == {"incremental"}
     assert parts, "the views were refreshed as if their tables were small"
+
+
+CHAIN = """SELECT c.region, count(*) AS n, sum(l.qty) AS qty FROM customers c JOIN orders o ON o.cust = c.id
+           JOIN lines l ON l.ord = o.id WHERE o.day < 20 GROUP BY c.region"""
+
+
+def test_what_a_change_meets_is_looked_up(wh: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From a customer to its orders, and from those of them that count to their lines: no table is read by Spark."""
+    asked: list[tuple[tuple[str, ...], dict[str, set[int]], int]] = []
+
+    def looked_up(
+        files: DataFiles, columns: tuple[str, ...], among: Mapping[str, Sequence[int]], most: int
+    ) -> pa.Table:
+        found = rows_with(files, columns, among, most)
+        assert found is not None
+        asked.append((columns, {c: set(values) for c, values in among.items()}, len(found)))
+        return found
+
+    run(
+        wh,
+        f"CREATE TABLE customers (id INT, region STRING) USING DELTA {FEED}",
+        f"CREATE TABLE orders (id INT, cust INT, day INT) USING DELTA {FEED}",
+        f"CREATE TABLE lines (ord INT, qty INT) USING DELTA {FEED}",
+        "INSERT INTO customers SELECT id, concat('r', id % 3) FROM range(20)",
+        "INSERT INTO orders SELECT id, id % 20, id % 40 FROM range(100)",
+        "INSERT INTO lines SELECT id % 100, id FROM range(300)",
+        f"CREATE MATERIALIZED VIEW chain REFRESH POLICY INCREMENTAL STRICT AS {CHAIN}",
+        "UPDATE customers SET region = 'r9' WHERE id = 7",
+    )
+    monkeypatch.setattr(lookups, "rows_with", looked_up)
+    read: list[str] = []
+    state = ReadOnce.state
+    monkeypatch.setattr(ReadOnce, "state", lambda leaves, t, s: read.append(t) or state(leaves, t, s))
+    assert refresh_and_check(wh, {"chain": CHAIN}) == {"chain": "incremental"}
+    assert asked == [
+        (("id", "cust", "day"), {"cust": {7}}, 5),
+        (("ord", "qty"), {"ord": {7, 47, 87}}, 9),
+    ]
+    assert read and all(table.startswith("__vk_") for table in read)
+
+
+def test_rows_behind_an_empty_chunk_are_given_too(wh: Warehouse) -> None:
+    some = pa.table({"a": [1, 2]})
+    assert given(wh.spark, pa.concat_tables([some, some.slice(2), some])).count() == 4

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from operator import is_
 from typing import Any, assert_never
 
@@ -40,7 +41,8 @@ from viewkeeper.algebra.scalars import Column, Scalar, conjuncts, own_columns, s
 from viewkeeper.changes.meeting import met_columns
 
 Values = frozenset[Any]  # of one column; NULL is None
-Known = dict[str, Values]
+Told = Callable[[], Values]  # which may take a query to find out: nobody asks unless a table can be asked for them
+Known = dict[str, Told]
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ class Found:
     """Rows that were looked up: the temporary name they are under, and the values of some of the table's columns."""
 
     name: str
-    values: Mapping[str, Values]
+    values: Mapping[str, Told]
 
 
 Conditions = tuple[Scalar, ...]
@@ -80,11 +82,11 @@ class _Lookups:
     def _visit(self, rel: Relation) -> tuple[Relation, Known]:
         match rel:
             case Changes(table, columns):
-                return rel, _shown(columns, {c: v for (of, c), v in self.changed.items() if of == table})
+                return rel, _shown(columns, {c: _are(v) for (of, c), v in self.changed.items() if of == table})
             case Scan(table, columns):
                 return rel, _shown(columns, self.found[table].values if table in self.found else {})
             case Rows(fields, rows):
-                return rel, {} if rows else {f.name: frozenset() for f in fields}
+                return rel, {} if rows else {f.name: _are(frozenset()) for f in fields}
             case Project(input, items):
                 below, known = self.visit(input)
                 shown = ((i.name, i.value.name) for i in items if isinstance(i.value, Column))
@@ -136,7 +138,7 @@ class _Lookups:
         narrowed = self._narrowed(rel, asked, ())
         if narrowed is not rel:
             rel, known = self.visit(narrowed)
-        return rel, {**known, **{c: values & known.get(c, values) for c, values in asked.items()}}
+        return rel, {**known, **{c: _both(told, known[c]) if c in known else told for c, told in asked.items()}}
 
     def _narrowed(self, rel: Relation, asked: Known, where: Conditions) -> Relation:
         """σ_{asked} σ_{where} E, or more of E: asked of the tables that it is made of, one row of them at a time."""
@@ -164,9 +166,10 @@ class _Lookups:
                 return rel
 
     def _ask(self, scan: Scan, asked: Known, where: Conditions) -> Relation:
-        if not all(asked.values()):  # nothing equals none of the values
+        values = {c.source: asked[c.name]() for c in scan.columns if c.name in asked}
+        if not all(values.values()):  # nothing equals none of the values
             return empty(scan.schema)
-        found = self.look_up(scan, {c.source: asked[c.name] for c in scan.columns if c.name in asked}, where)
+        found = self.look_up(scan, values, where)
         if found is None:
             return scan
         self.found[found.name] = found
@@ -184,19 +187,27 @@ def _of(rel: Relation, asked: Known, where: Conditions) -> tuple[Known, Conditio
     return {c: v for c, v in asked.items() if c in own}, tuple(term for term in where if own_columns(term) <= own)
 
 
-def _shown(columns: tuple[ScanColumn, ...], values: Mapping[str, Values]) -> Known:
+def _shown(columns: tuple[ScanColumn, ...], values: Mapping[str, Told]) -> Known:
     return {c.name: values[c.source] for c in columns if c.source in values}
 
 
-def _met(values: Values, null_safe: bool) -> Values:
-    return values if null_safe else values - {None}
+def _are(values: Values) -> Told:
+    return lambda: values
+
+
+def _both(some: Told, others: Told) -> Told:
+    return cache(lambda: some() & others())
+
+
+def _met(told: Told, null_safe: bool) -> Told:
+    return told if null_safe else cache(lambda: told() - {None})
 
 
 def _padded(known: Known) -> Known:
-    return {c: values | {None} for c, values in known.items()}
+    return {c: cache(lambda told=told: told() | {None}) for c, told in known.items()}
 
 
 def _any_of(parts: list[Known]) -> Known:
     """What is known of a column in every part."""
     shared = set(parts[0]).intersection(*parts[1:])
-    return {c: frozenset[Any]().union(*(known[c] for known in parts)) for c in shared}
+    return {c: cache(lambda c=c: frozenset[Any]().union(*(known[c]() for known in parts))) for c in shared}

@@ -165,6 +165,7 @@ class Executor:
         """The same change, by what is known of its rows: which are few, and where those are that they can meet."""
         counts = leaves.measure(look.situation.declared, look.situation.rows)
         near = only_meeting(fewest_first(leaves.netted(change), counts), leaves.spreads)
+        settle(leaves.session, self.spark, SMALL_STEP)  # what is asked of found rows is answered without a job
         return look_up(read_once(near, lambda rows: leaves.saved(rows) > 0), leaves)
 
     def ahead(self, job: Job) -> Job:

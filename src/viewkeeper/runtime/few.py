@@ -9,12 +9,18 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from viewkeeper.algebra.identity import is_comparable
 
 FETCHED_ROWS = 20_000  # more rows than this are not brought to the driver
+PLANNED_ROWS = 3_000  # more than this take long to plan with: Spark compares its plans, and the driver's rows with them
 
 
 def given(session: SparkSession, rows: pa.Table) -> DataFrame:
     """Rows of this process."""
     whole = rows.combine_chunks()  # of several chunks Spark would read none behind an empty one
     return session.createDataFrame(whole, from_arrow_schema(whole.schema))
+
+
+def set_down(frame: DataFrame, rows: int) -> DataFrame:
+    """So many rows of the driver, which are no part of plans if they are many."""
+    return frame if rows <= PLANNED_ROWS else frame.localCheckpoint()
 
 
 def fetched(frame: DataFrame) -> DataFrame:

@@ -7,6 +7,8 @@ Arrow looks for values in one column of a file in less time than Spark needs to 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache, partial
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -15,12 +17,13 @@ from viewkeeper.algebra.normalize import drop_empty, prune
 from viewkeeper.algebra.relations import WEIGHT, Relation, Scan
 from viewkeeper.algebra.scalars import conjunction
 from viewkeeper.changes.lookup import Conditions, Found, Values, looked_up
-from viewkeeper.runtime.few import given
+from viewkeeper.runtime.few import given, set_down
 from viewkeeper.runtime.reads import ReadOnce
 from viewkeeper.sql.render import quote, render
 from viewkeeper.store.rows import rows_with
 
 MOST_FOUND = 100_000  # rows, or values that are looked for: what this process hands to Spark in a tenth of a second
+MOST_READ_ALONE = 5_000_000  # rows of a table: where Spark has other machines, they read a larger one sooner
 
 _Asked = tuple[str, int, frozenset[tuple[str, Values]]]  # table, version, values by column
 
@@ -37,49 +40,51 @@ def look_up(change: Relation, leaves: ReadOnce) -> Relation:
     return found
 
 
+@dataclass(frozen=True)
+class _Rows:
+    """Rows that were looked up: here, held by Spark's driver, and under a temporary name."""
+
+    here: pa.Table
+    held: DataFrame
+    name: str
+
+    def values(self, column: str, condition: str) -> Values:
+        """The values of a column in rows that fulfil a condition: of what Spark's driver has, that takes no job."""
+        if not condition:
+            return frozenset(self.here[column].unique().to_pylist())
+        return frozenset(row[0] for row in self.held.where(condition).select(quote(column)).collect())
+
+
 class _Tables:
     """The tables that a change reads, by their files."""
 
     def __init__(self, leaves: ReadOnce) -> None:
         self.leaves = leaves
-        self.read: dict[_Asked, tuple[pa.Table, DataFrame] | None] = {}
-        self.found: dict[tuple[_Asked, str], Found] = {}
+        local = (leaves.session.conf.get("spark.master", "") or "").startswith("local")
+        self.most = float("inf") if local else MOST_READ_ALONE
+        self.read: dict[_Asked, _Rows | None] = {}
 
     def __call__(self, scan: Scan, asked: Mapping[str, Values], where: Conditions) -> Found | None:
         pin = self.leaves.pinned.pins.get(scan.table)
-        if pin is None or sum(map(len, asked.values())) > MOST_FOUND:
+        if pin is None or self.leaves.rows[scan.table] > self.most or sum(map(len, asked.values())) > MOST_FOUND:
             return None
         what = scan.table, pin.old if scan.state == "old" else pin.new, frozenset(asked.items())
         if what not in self.read:
             self.read[what] = self._read(*what)
-        read = self.read[what]
-        if read is None:
+        rows = self.read[what]
+        if rows is None:
             return None
         condition = render(conjunction(list(where)), {c.name: quote(c.source) for c in scan.columns}) if where else ""
-        if (what, condition) not in self.found:
-            columns = self.leaves.compared_of(scan.table)
-            self.found[what, condition] = (
-                self._chosen(read[1], columns, condition) if where else self._all(*read, columns)
-            )
-        return self.found[what, condition]
+        told = cache(partial(rows.values, condition=condition))
+        return Found(rows.name, {column: partial(told, column) for column in self.leaves.compared_of(scan.table)})
 
-    def _read(
-        self, table: str, version: int, asked: frozenset[tuple[str, Values]]
-    ) -> tuple[pa.Table, DataFrame] | None:
+    def _read(self, table: str, version: int, asked: frozenset[tuple[str, Values]]) -> _Rows | None:
         files = self.leaves.files(table, version)
         if files is None:
             return None
         among = {column: list(values) for column, values in asked}
         rows = rows_with(files, self.leaves.columns(table), among, MOST_FOUND)
-        return (rows, given(self.leaves.session, rows)) if rows is not None else None
-
-    def _all(self, rows: pa.Table, held: DataFrame, columns: tuple[str, ...]) -> Found:
-        values = {column: frozenset(rows[column].unique().to_pylist()) for column in columns}
-        return Found(self.leaves.put(held, len(rows)), values)
-
-    def _chosen(self, held: DataFrame, columns: tuple[str, ...], condition: str) -> Found:
-        """Those that fulfil a condition: of rows that Spark's driver has, it is asked without a job."""
-        chosen = held.where(condition)
-        seen = chosen.select(*map(quote, columns)).collect()
-        values = {column: frozenset(row[n] for row in seen) for n, column in enumerate(columns)}
-        return Found(self.leaves.put(chosen, len(seen)), values)
+        if rows is None:
+            return None
+        held = given(self.leaves.session, rows)
+        return _Rows(rows, held, self.leaves.put(set_down(held, len(rows)), len(rows)))

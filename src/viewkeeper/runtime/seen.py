@@ -13,7 +13,7 @@ from pyspark.sql import functions as f
 from viewkeeper.algebra.relations import WEIGHT
 from viewkeeper.changes.meeting import Spread
 from viewkeeper.runtime import spreads
-from viewkeeper.runtime.few import fetched, given
+from viewkeeper.runtime.few import fetched, given, set_down
 from viewkeeper.sql.render import quote
 
 
@@ -56,7 +56,7 @@ class FirstRead:
 def here(session: SparkSession, rows: pa.Table, asked: Asked) -> FirstRead:
     """Of rows that this process has."""
     held = given(session, rows)
-    held.createOrReplaceTempView(asked.name)
+    set_down(held, len(rows)).createOrReplaceTempView(asked.name)
     seen = {column: rows[column].to_pylist() for column in (WEIGHT, *asked.compared)}
     return _seen(asked, seen, matters=asked.matters is None or not held.where(asked.matters).isEmpty())
 
