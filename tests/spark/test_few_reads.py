@@ -110,6 +110,25 @@ def test_what_a_change_meets_is_looked_up(wh: Warehouse, monkeypatch: pytest.Mon
     assert read and all(table.startswith("__vk_") for table in read)
 
 
+def test_of_the_same_rows_others_may_count_elsewhere(wh: Warehouse) -> None:
+    """The orders of a changed customer are looked up once; by their days, some lead to lines and others to bills."""
+    both = """WITH of_customers AS (SELECT region, o.id, day FROM customers c JOIN orders o ON o.cust = c.id)
+        SELECT region, id, qty FROM of_customers JOIN lines ON ord = id WHERE day < 20
+        UNION ALL SELECT region, id, qty FROM of_customers JOIN bills ON ord = id WHERE day >= 20"""
+    run(
+        wh,
+        f"CREATE TABLE customers (id INT, region STRING) USING DELTA {FEED}",
+        f"CREATE TABLE orders (id INT, cust INT, day INT) USING DELTA {FEED}",
+        "INSERT INTO customers SELECT id, concat('r', id % 3) FROM range(20)",
+        "INSERT INTO orders SELECT id, id % 20, id % 40 FROM range(100)",
+        "CREATE TABLE lines USING DELTA AS SELECT CAST(id % 100 AS INT) AS ord, id AS qty FROM range(300)",
+        "CREATE TABLE bills USING DELTA AS SELECT * FROM lines",
+        f"CREATE MATERIALIZED VIEW both_ways REFRESH POLICY INCREMENTAL STRICT AS {both}",
+        "UPDATE customers SET region = 'r9' WHERE id = 7",
+    )
+    assert refresh_and_check(wh, {"both_ways": both}) == {"both_ways": "incremental"}
+
+
 def test_rows_behind_an_empty_chunk_are_given_too(wh: Warehouse) -> None:
     some = pa.table({"a": [1, 2]})
     assert given(wh.spark, pa.concat_tables([some, some.slice(2), some])).count() == 4

@@ -47,7 +47,10 @@ Known = dict[str, Told]
 
 @dataclass(frozen=True)
 class Found:
-    """Rows that were looked up: the temporary name they are under, and the values of some of the table's columns."""
+    """Rows that were looked up: the temporary name they are under, and the values of some of the table's columns.
+
+    Answers to other questions have other names, be it that only other conditions were told: the values differ.
+    """
 
     name: str
     values: Mapping[str, Told]
@@ -148,8 +151,7 @@ class _Lookups:
             case Scan(table) if table not in self.found:
                 return self._ask(rel, asked, where)
             case Filter(input, predicate):
-                more = (term for term in conjuncts(predicate) if not subqueries(term) and not reads_clock(term))
-                return _over(rel, self._narrowed(input, asked, (*more, *where)))
+                return _over(rel, self._narrowed(input, asked, (*conjuncts(predicate), *where)))
             case Project(input, items):
                 below = {i.value.name: asked[i.name] for i in items if isinstance(i.value, Column) and i.name in asked}
                 made = {i.name: i.value for i in items}
@@ -169,7 +171,8 @@ class _Lookups:
         values = {c.source: asked[c.name]() for c in scan.columns if c.name in asked}
         if not all(values.values()):  # nothing equals none of the values
             return empty(scan.schema)
-        found = self.look_up(scan, values, where)
+        plain = tuple(term for term in where if not subqueries(term) and not reads_clock(term))
+        found = self.look_up(scan, values, plain)
         if found is None:
             return scan
         self.found[found.name] = found

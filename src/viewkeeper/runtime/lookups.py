@@ -42,11 +42,11 @@ def look_up(change: Relation, leaves: ReadOnce) -> Relation:
 
 @dataclass(frozen=True)
 class _Rows:
-    """Rows that were looked up: here, held by Spark's driver, and under a temporary name."""
+    """Rows that were looked up: here, held by Spark's driver, and as they stand in plans."""
 
     here: pa.Table
     held: DataFrame
-    name: str
+    planned: DataFrame
 
     def values(self, column: str, condition: str) -> Values:
         """The values of a column in rows that fulfil a condition: of what Spark's driver has, that takes no job."""
@@ -63,6 +63,7 @@ class _Tables:
         local = (leaves.session.conf.get("spark.master", "") or "").startswith("local")
         self.most = float("inf") if local else MOST_READ_ALONE
         self.read: dict[_Asked, _Rows | None] = {}
+        self.found: dict[tuple[_Asked, str], Found] = {}
 
     def __call__(self, scan: Scan, asked: Mapping[str, Values], where: Conditions) -> Found | None:
         pin = self.leaves.pinned.pins.get(scan.table)
@@ -75,8 +76,9 @@ class _Tables:
         if rows is None:
             return None
         condition = render(conjunction(list(where)), {c.name: quote(c.source) for c in scan.columns}) if where else ""
-        told = cache(partial(rows.values, condition=condition))
-        return Found(rows.name, {column: partial(told, column) for column in self.leaves.compared_of(scan.table)})
+        if (what, condition) not in self.found:
+            self.found[what, condition] = self._found(scan.table, rows, condition)
+        return self.found[what, condition]
 
     def _read(self, table: str, version: int, asked: frozenset[tuple[str, Values]]) -> _Rows | None:
         files = self.leaves.files(table, version)
@@ -87,4 +89,9 @@ class _Tables:
         if rows is None:
             return None
         held = given(self.leaves.session, rows)
-        return _Rows(rows, held, self.leaves.put(set_down(held, len(rows)), len(rows)))
+        return _Rows(rows, held, set_down(held, len(rows)))
+
+    def _found(self, table: str, rows: _Rows, condition: str) -> Found:
+        told = cache(partial(rows.values, condition=condition))
+        name = self.leaves.put(rows.planned, len(rows.here))
+        return Found(name, {column: partial(told, column) for column in self.leaves.compared_of(table)})
