@@ -11,6 +11,7 @@ maintenance few at first, so that the first stages, which change what thousands 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
@@ -23,6 +24,7 @@ from viewkeeper.selection.reach import Floats
 
 Bools = NDArray[np.bool_]
 _ENTRIES = 8_000_000  # of all columns: 64 MB
+_WIDTH = 72  # columns at first; not a power of 2, for which all of a column would meet in a few lines of the cache
 _AT_ONCE = 20_000  # entries that are computed together, though some of them may change once more
 
 
@@ -56,17 +58,17 @@ class Columns:
         self.arcs_of = Ragged([j for j, _ in users], [a for _, a in users], len(graph))
         self.arcs_to = Ragged(self.user, np.arange(len(arcs)), len(graph))
         self.waits = np.zeros(len(arcs), dtype=bool)
-        self.most = max(64, _ENTRIES // (len(graph) + 1))
+        self.most = max(_WIDTH, _ENTRIES // (len(graph) + 1))
         self.candidates: list[int] = []
         self.nodes: dict[int, Sequence[int]] = {}
-        self.used = np.zeros((len(graph) + 1, 64))
+        self.used = np.zeros((len(graph) + 1, _WIDTH))
         self.used[:-1, 0] = side.used
         self.least = self.used[:, 0].copy()
         self.plain_computed = np.array(side.computed)
-        self.computed = np.zeros((0, 64))
+        self.computed = np.zeros((0, _WIDTH))
         self.per_computation = np.zeros(0)
         self.watched = np.full(len(graph), -1, dtype=np.intp)
-        self.total = np.zeros(64)
+        self.total = np.zeros(_WIDTH)
         self.total[0] = sum(often * cost for often, cost in zip(per_use, side.used, strict=True) if often)
         self.counts = np.zeros(len(graph), dtype=bool)
         self._count(i for i, often in enumerate(per_use) if often)
@@ -198,23 +200,30 @@ class Columns:
         """Takes these arcs where they are cheaper, in all of some columns."""
         if not len(arcs):
             return
-        cost = np.repeat(self.own[arcs, None], some.stop - some.start, axis=1)
-        for inputs in self.inputs[arcs].T:
-            cost += self.used[inputs, some]
+        used, (first, *others) = self.used[:, some], self.inputs[arcs].T
+        cost = used[first]
+        cost += self.own[arcs, None]
+        for inputs in others:
+            cost += used[inputs]
         users, least = _least(self.user[arcs], cost)
         self._lower_computed(users, least, some)
         self._wake(self._lower(users, least, some))
 
     def _lower(self, rows: Places, costs: Floats, some: slice) -> Places:
         """Lowers nodes to these costs, where they cost more; which of them that were."""
-        before = self.used[rows, some]
+        used = self.used[:, some]
+        before = used[rows]
         after = np.minimum(before, costs)
-        self.used[rows, some] = after
-        self.least[rows] = np.minimum(self.least[rows], after.min(axis=1))
+        has_fallen = (after < before).any(axis=1)
+        if not has_fallen.all():
+            rows, before, after = rows[has_fallen], before[has_fallen], after[has_fallen]
+        used[rows] = after
+        self.least[rows] = np.minimum(self.least[rows], after.min(axis=1, initial=math.inf))
         asked = self.per_use[rows] > 0
-        if asked.any():
-            self.total[some] -= self.per_use[rows[asked]] @ (before[asked] - after[asked])
-        return rows[(after < before).any(axis=1)]
+        if not asked.all():
+            before, after = before[asked], after[asked]
+        self.total[some] -= self.per_use[rows[asked]] @ np.subtract(before, after, out=before)
+        return rows
 
     def _lower_computed(self, rows: Places, costs: Floats, some: slice) -> None:
         """The same of computing them, for those that are watched."""
@@ -235,9 +244,11 @@ def _least(keys: Places, rows: Floats) -> tuple[Places, Floats]:
     Few keys have several rows; `minimum.reduceat` along the first axis takes many times longer.
     """
     starts = np.flatnonzero(np.diff(keys, prepend=-1))
+    if len(starts) == len(keys):
+        return keys, rows
     counts = np.diff(starts, append=len(keys))
     least = rows[starts]
-    for k in range(1, int(counts.max(initial=0))):
+    for k in range(1, int(counts.max())):
         more = np.flatnonzero(counts > k)
         least[more] = np.minimum(least[more], rows[starts[more] + k])
     return keys[starts], least
