@@ -12,7 +12,7 @@ maintenance few at first, so that the first stages, which change what thousands 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 
 import numpy as np
 from numpy.typing import NDArray
@@ -145,14 +145,18 @@ class Columns:
                     lower[place[i], k] = min(lower[place[i], k], self.price[i])
         self._wake(self._lower(rows, lower, some))
 
-    def drop(self, c: int) -> None:
-        """Forgets the column of candidate c; the last one comes into its place."""
-        k = self.candidates.index(c)
-        self.candidates[k] = self.candidates[-1]
-        self.candidates.pop()
-        del self.nodes[c]
+    def drop(self, gone: Set[int]) -> None:
+        """Forgets the columns of these candidates; the last ones come into their places."""
+        stay = len(self.candidates) - len(gone)
+        free = [k for k, c in enumerate(self.candidates[:stay]) if c in gone]
+        last = [k for k, c in enumerate(self.candidates[stay:], stay) if c not in gone]
+        for k, other in zip(free, last, strict=True):
+            self.candidates[k] = self.candidates[other]
+        del self.candidates[stay:]
+        for c in gone:
+            del self.nodes[c]
         for array in (self.used, self.computed, self.total):
-            array[..., k + 1] = array[..., self.count]
+            array[..., [k + 1 for k in free]] = array[..., [k + 1 for k in last]]
 
     def take(self, fallen: Iterable[int]) -> None:
         """These have become cheaper without any candidate."""
