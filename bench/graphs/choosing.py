@@ -164,8 +164,12 @@ def choosing(report: Report, count: int, expand: int) -> None:
         ],
         rows,
     )
-    report.plot("choosing-times", "Seconds by nodes, median over all shapes", lambda axes: draw_times(axes, runs))
-    report.plot("choosing-quality", "Inverted-tree greedy ÷ optimum", lambda axes: draw_quality(axes, runs))
+    report.plot(
+        "choosing-times",
+        "Hard maintenance budgets: seconds, median over all shapes",
+        lambda axes: draw_times(axes, runs),
+    )
+    report.plot("choosing-quality", "Inverted-tree greedy against the optimum", lambda axes: draw_quality(axes, runs))
 
 
 def ratio(gained: float, best: float) -> float:
@@ -180,8 +184,9 @@ def draw_times(axes: plt.Axes, runs: list[Run]) -> None:
     for name in runs[0].seconds:
         middle = [statistics.median(run.seconds[name] for run in runs if run.nodes == nodes) for nodes in NODES]
         axes.semilogy(NODES, middle, marker="o", label=name)
-    axes.set_xlabel("nodes")
-    axes.set_ylabel("seconds")
+    axes.set_xticks(NODES)
+    axes.set_xlabel("views")
+    axes.set_ylabel("seconds of one core")
     axes.legend()
 
 
@@ -191,8 +196,9 @@ def draw_quality(axes: plt.Axes, runs: list[Run]) -> None:
     places = np.linspace(0, 100, len(runs))
     axes.plot(places, soft, label="at the budget used")
     axes.plot(places, hard, label="hard budget")
-    axes.axhline(1 - 1 / np.e, linestyle=":", label="0.632")
+    axes.axhline(1 - 1 / np.e, linestyle=":", color="grey", label="0.632, promised at the budget used")
     axes.set_xlabel("% of the instances, worst first")
+    axes.set_ylabel("benefit ÷ optimum")
     axes.legend()
 
 

@@ -121,7 +121,7 @@ def test_circles_and_queries_without_an_answer_are_refused() -> None:
     with pytest.raises(GraphError, match="circle"):
         tau(ViewGraph((View("a", (Arc(("b",)),)), View("b", (Arc(("a",)),)))))
     only_by_layout = (View("a"), Layout("l", "a"), View("q", (Arc(("l",)),), queries=1.0))
-    with pytest.raises(GraphError, match="base tables alone"):
+    with pytest.raises(GraphError, match="cannot be answered"):
         tau(ViewGraph(only_by_layout))
     with pytest.raises(GraphError, match="no 'x'"):
         tau(G, ["x"])

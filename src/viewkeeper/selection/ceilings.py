@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from copy import copy
 
 import numpy as np
@@ -30,13 +31,12 @@ class Ceilings:
         self.graph = costs.graph
         self.costs = costs
         self.is_or = graph.kind == "or"
-        self.often = np.array(self.graph.queries)
         self.falls = self._falls()
         # In an OR graph no rate exceeds what all above weigh; in others that takes long to find and hardly helps.
         self.weight = weights(self.graph) if self.is_or else None
         self.updates = np.array(self.graph.updates)
         self.maintenance = np.array(self.graph.maintenance)
-        self.is_layout = np.array(self.graph.layout_of) >= 0
+        self.is_view = np.array(self.graph.layout_of) < 0
         self._start()
 
     def _falls(self) -> Falls:
@@ -44,7 +44,9 @@ class Ceilings:
         empty, everything = Costs(self.graph), Costs(self.graph, self.graph.candidates)
         lowest = [side.used for side in self._sides(everything)]
         dear = [max((c for c in side.used if c < math.inf), default=0.0) for side in self._sides(empty)]
-        return Falls(ArcTable(self.graph, len(dear)), self._sides(self.costs), lowest, np.array(dear))
+        per_use = np.zeros(len(dear) * len(self.graph))
+        per_use[: len(self.graph)] = self.graph.queries
+        return Falls(ArcTable(self.graph, len(dear)), self._sides(self.costs), lowest, np.array(dear), per_use)
 
     def _sides(self, costs: Costs) -> list[Side]:
         return [costs.queries, costs.upkeeps] if self.graph.has_updates else [costs.queries]
@@ -58,49 +60,42 @@ class Ceilings:
         return other
 
     def _start(self) -> None:
-        self.helped = np.zeros(len(self.graph))
-        self.kept_updates = np.zeros(len(self.graph))
-        for i in self.costs.kept:
-            self._help(i)
-        self._find()
-
-    def take(self, move: Move) -> None:
-        """Follows a move that `costs` has taken, one that adds."""
-        for i in move.there:
-            self._help(i)
-        self.falls.follow([move.query_side, move.upkeep_side] if self.graph.has_updates else [move.query_side])
-        self._find()
+        if self.weight is not None:
+            self.falls.most = np.append(self.weight, np.zeros(len(self.falls.per_use) - len(self.weight)))
+        self._help(self.costs.kept)
+        self.look()
 
     def look(self) -> None:
         """Finds all ceilings anew, for what things cost now."""
         self.falls.look()
         self._find()
 
+    def take(self, move: Move) -> None:
+        """Follows a move that `costs` has taken, one that adds."""
+        changed = [move.query_side, move.upkeep_side] if self.graph.has_updates else [move.query_side]
+        self._help(move.there)
+        self.falls.follow(changed)
+        self._find()
+
+    def _help(self, kept: Iterable[int]) -> None:
+        """Newly kept views gain from cheaper changes of everything they can be maintained from."""
+        n = len(self.graph)
+        for i in kept:
+            often = self.graph.updates[i]
+            if often and self.graph.layout_of[i] < 0:
+                self.falls.per_computation[n + i] = often
+                if self.falls.most is not None:
+                    self.falls.most[[n + j for j in self.graph.descendants[i]]] += often
+
     def _find(self) -> None:
-        n, none = len(self.graph), np.zeros(len(self.graph))
-        if self.graph.has_updates:
-            most = None if self.weight is None else np.concatenate((self.weight, self.helped))
-            self.falls.find_rates(np.append(self.often, none), np.append(none, self.kept_updates), most)
-        else:
-            self.falls.find_rates(self.often, none, self.weight)
-        worth = self.falls.worth() * _ROUNDING
+        n, worth = len(self.graph), self.falls.worth() * _ROUNDING
         self.savings: Floats = worth[:n]
         self.shared: Floats = self.savings if self.is_or else self.falls.worth_together()[:n] * _ROUNDING
-        self.own: Floats = none
-        self.upkeeps: Floats = none
+        self.own: Floats = np.zeros(n)
+        self.upkeeps: Floats = self.own
         if self.graph.has_updates:
-            computed = np.where(self.is_layout, 0.0, self.falls.computing.level[n:])
-            self.own = np.where(self.updates > 0, self.updates * (self.maintenance + computed), 0.0)
+            self.own = self.updates * (self.maintenance + self.is_view * self.falls.computing.level[n:])
             self.upkeeps = self.own - worth[n:]
-
-    def _help(self, kept: int) -> None:
-        """A newly kept view gains from cheaper changes of everything it can be maintained from."""
-        often = self.graph.updates[kept]
-        if not often or self.graph.layout_of[kept] >= 0:
-            return
-        self.kept_updates[kept] = often
-        if self.is_or:
-            self.helped[list(self.graph.descendants[kept])] += often
 
     def bound(self, budget: Budget) -> float:
         """A lower bound of τ over all choices within the budget, from what is still to be gained when a run ends.

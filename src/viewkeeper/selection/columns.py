@@ -11,7 +11,8 @@ maintenance few at first, so that the first stages, which change what thousands 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence, Set
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,7 @@ from viewkeeper.selection.reach import Floats
 
 Bools = NDArray[np.bool_]
 _ENTRIES = 8_000_000  # of all columns: 64 MB
+_WIDTH = 72  # columns at first; not a power of 2, for which all of a column would meet in a few lines of the cache
 _AT_ONCE = 20_000  # entries that are computed together, though some of them may change once more
 
 
@@ -56,17 +58,17 @@ class Columns:
         self.arcs_of = Ragged([j for j, _ in users], [a for _, a in users], len(graph))
         self.arcs_to = Ragged(self.user, np.arange(len(arcs)), len(graph))
         self.waits = np.zeros(len(arcs), dtype=bool)
-        self.most = max(64, _ENTRIES // (len(graph) + 1))
+        self.most = max(_WIDTH, _ENTRIES // (len(graph) + 1))
         self.candidates: list[int] = []
         self.nodes: dict[int, Sequence[int]] = {}
-        self.used = np.zeros((len(graph) + 1, 64))
+        self.used = np.zeros((len(graph) + 1, _WIDTH))
         self.used[:-1, 0] = side.used
         self.least = self.used[:, 0].copy()
         self.plain_computed = np.array(side.computed)
-        self.computed = np.zeros((0, 64))
+        self.computed = np.zeros((0, _WIDTH))
         self.per_computation = np.zeros(0)
         self.watched = np.full(len(graph), -1, dtype=np.intp)
-        self.total = np.zeros(64)
+        self.total = np.zeros(_WIDTH)
         self.total[0] = sum(often * cost for often, cost in zip(per_use, side.used, strict=True) if often)
         self.counts = np.zeros(len(graph), dtype=bool)
         self._count(i for i, often in enumerate(per_use) if often)
@@ -143,14 +145,18 @@ class Columns:
                     lower[place[i], k] = min(lower[place[i], k], self.price[i])
         self._wake(self._lower(rows, lower, some))
 
-    def drop(self, c: int) -> None:
-        """Forgets the column of candidate c; the last one comes into its place."""
-        k = self.candidates.index(c)
-        self.candidates[k] = self.candidates[-1]
-        self.candidates.pop()
-        del self.nodes[c]
+    def drop(self, gone: Set[int]) -> None:
+        """Forgets the columns of these candidates; the last ones come into their places."""
+        stay = len(self.candidates) - len(gone)
+        free = [k for k, c in enumerate(self.candidates[:stay]) if c in gone]
+        last = [k for k, c in enumerate(self.candidates[stay:], stay) if c not in gone]
+        for k, other in zip(free, last, strict=True):
+            self.candidates[k] = self.candidates[other]
+        del self.candidates[stay:]
+        for c in gone:
+            del self.nodes[c]
         for array in (self.used, self.computed, self.total):
-            array[..., k + 1] = array[..., self.count]
+            array[..., [k + 1 for k in free]] = array[..., [k + 1 for k in last]]
 
     def take(self, fallen: Iterable[int]) -> None:
         """These have become cheaper without any candidate."""
@@ -198,23 +204,30 @@ class Columns:
         """Takes these arcs where they are cheaper, in all of some columns."""
         if not len(arcs):
             return
-        cost = np.repeat(self.own[arcs, None], some.stop - some.start, axis=1)
-        for inputs in self.inputs[arcs].T:
-            cost += self.used[inputs, some]
+        used, (first, *others) = self.used[:, some], self.inputs[arcs].T
+        cost = used[first]
+        cost += self.own[arcs, None]
+        for inputs in others:
+            cost += used[inputs]
         users, least = _least(self.user[arcs], cost)
         self._lower_computed(users, least, some)
         self._wake(self._lower(users, least, some))
 
     def _lower(self, rows: Places, costs: Floats, some: slice) -> Places:
         """Lowers nodes to these costs, where they cost more; which of them that were."""
-        before = self.used[rows, some]
+        used = self.used[:, some]
+        before = used[rows]
         after = np.minimum(before, costs)
-        self.used[rows, some] = after
-        self.least[rows] = np.minimum(self.least[rows], after.min(axis=1))
+        has_fallen = (after < before).any(axis=1)
+        if not has_fallen.all():
+            rows, before, after = rows[has_fallen], before[has_fallen], after[has_fallen]
+        used[rows] = after
+        self.least[rows] = np.minimum(self.least[rows], after.min(axis=1, initial=math.inf))
         asked = self.per_use[rows] > 0
-        if asked.any():
-            self.total[some] -= self.per_use[rows[asked]] @ (before[asked] - after[asked])
-        return rows[(after < before).any(axis=1)]
+        if not asked.all():
+            before, after = before[asked], after[asked]
+        self.total[some] -= _weighted(self.per_use[rows[asked]], np.subtract(before, after, out=before))
+        return rows
 
     def _lower_computed(self, rows: Places, costs: Floats, some: slice) -> None:
         """The same of computing them, for those that are watched."""
@@ -226,7 +239,7 @@ class Columns:
         before = self.computed[at, some]
         after = np.minimum(before, costs)
         self.computed[at, some] = after
-        self.total[some] -= self.per_computation[at] @ (before - after)
+        self.total[some] -= _weighted(self.per_computation[at], before - after)
 
 
 def _least(keys: Places, rows: Floats) -> tuple[Places, Floats]:
@@ -235,12 +248,20 @@ def _least(keys: Places, rows: Floats) -> tuple[Places, Floats]:
     Few keys have several rows; `minimum.reduceat` along the first axis takes many times longer.
     """
     starts = np.flatnonzero(np.diff(keys, prepend=-1))
+    if len(starts) == len(keys):
+        return keys, rows
     counts = np.diff(starts, append=len(keys))
     least = rows[starts]
-    for k in range(1, int(counts.max(initial=0))):
+    for k in range(1, int(counts.max())):
         more = np.flatnonzero(counts > k)
         least[more] = np.minimum(least[more], rows[starts[more] + k])
     return keys[starts], least
+
+
+def _weighted(weights: Floats, rows: Floats) -> Floats:
+    """weights @ rows, by one thread: two of them wait for each other many times longer than they work."""
+    found: Floats = np.einsum("i,ij->j", weights, rows)
+    return found
 
 
 def _twice(array: Floats) -> Floats:

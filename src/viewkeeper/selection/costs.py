@@ -8,7 +8,7 @@ NP-hard and its Observation 3 does not hold (docs/algorithms/index.md).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 
@@ -23,7 +23,7 @@ class Side:
     used[i]       what i costs one that uses it: `price` where it is kept and that is less
     """
 
-    def __init__(self, graph: Numbered, arcs: Arcs, uses: Uses, price: Sequence[float]) -> None:
+    def __init__(self, graph: Numbered, arcs: Arcs, uses: Uses, price: Sequence[float], there: Set[int]) -> None:
         self.graph = graph
         self.arcs = arcs
         self.uses = uses
@@ -31,7 +31,7 @@ class Side:
         self.computed = [0.0] * len(graph)
         self.used = [0.0] * len(graph)
         for i in range(len(graph)):
-            self.computed[i], self.used[i] = self.evaluate(i, False, {})
+            self.computed[i], self.used[i] = self.evaluate(i, i in there, {})
 
     def evaluate(self, i: int, there: bool, changed: dict[int, tuple[float, float]]) -> tuple[float, float]:
         """What i costs to compute and to use, with `changed` in the place of what is known of its inputs."""
@@ -129,18 +129,16 @@ class Costs:
 
     def __init__(self, graph: Numbered, kept: Iterable[int] = ()) -> None:
         self.graph = graph
-        self.kept: set[int] = set()
-        self.queries = Side(graph, graph.query_arcs, graph.query_uses, graph.reading)
+        self.kept = set(kept)
+        there = {i for i in self.kept if self._stands(i, {})}
+        self.queries = Side(graph, graph.query_arcs, graph.query_uses, graph.reading, there)
         # Changes of what is kept, of base tables and of layouts can be read; all others are computed.
-        self.upkeeps = Side(graph, graph.maintenance_arcs, graph.maintenance_uses, graph.change)
+        self.upkeeps = Side(graph, graph.maintenance_arcs, graph.maintenance_uses, graph.change, there)
         self.query = math.fsum(f * q for f, q in zip(graph.queries, self.queries.used, strict=True) if f)
-        self.upkeep = 0.0
-        self.size = 0.0
+        self.upkeep = math.fsum(map(self.own_upkeep, self.kept))
+        self.size = math.fsum(graph.size[i] for i in self.kept)
         if not math.isfinite(self.query):
-            raise GraphError("a query cannot be answered from base tables alone")
-        start = sorted(kept)
-        if start:
-            self.take(self.move(start))
+            raise GraphError("a query cannot be answered from base tables and what is kept")
 
     def move(self, add: Iterable[int] = (), drop: Iterable[int] = ()) -> Move:
         """What M with some nodes more and some less would cost, compared to M."""

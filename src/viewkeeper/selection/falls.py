@@ -11,7 +11,7 @@ at once are worth at most the sum. One pass from the top down, over arrays, find
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 
 import numpy as np
@@ -20,6 +20,8 @@ from viewkeeper.selection.arcs import ArcTable
 from viewkeeper.selection.costs import Side
 from viewkeeper.selection.ragged import Places
 from viewkeeper.selection.reach import Floats
+
+Changes = Mapping[int, tuple[float, float]]
 
 
 class Passed:
@@ -36,9 +38,17 @@ class Passed:
 
 
 class Falls:
-    """What is passed on with what things cost now, and the rates that were found last; of all sides, as in `arcs`."""
+    """What is passed on with what things cost now, what that is worth, and the rates; of all sides, as in `arcs`.
 
-    def __init__(self, arcs: ArcTable, sides: Sequence[Side], lowest: Sequence[Sequence[float]], dear: Floats) -> None:
+    per_use           what it is worth if a node gets cheaper by 1 to use
+    per_computation   the same for computing it, whether or not it is kept
+    most              rates that are known not to be exceeded, if any are
+    rate              what it is worth at most, all that lies above included, if a node gets cheaper by 1
+    """
+
+    def __init__(
+        self, arcs: ArcTable, sides: Sequence[Side], lowest: Sequence[Sequence[float]], dear: Floats, per_use: Floats
+    ) -> None:
         """No cost will be below the lowest; `dear` is as much as nobody would pay, for what cannot be had at all."""
         self.arcs = arcs
         self.sides = sides
@@ -46,6 +56,7 @@ class Falls:
         self.lowest = np.minimum(np.concatenate(lowest), self.dear)
         self.price = np.concatenate([side.price for side in sides])
         self.own = np.array([cost for side in sides for ways in side.arcs for cost, _ in ways])
+        self.per_use = per_use
         self._start()
 
     def of(self, sides: Sequence[Side]) -> Falls:
@@ -56,35 +67,36 @@ class Falls:
         return other
 
     def _start(self) -> None:
+        nodes, pairs = len(self.lowest), len(self.arcs.pair_user)
         self.cost, self.depth = np.zeros(len(self.own)), np.zeros(len(self.own))
-        self.using = Passed(np.zeros(len(self.lowest)), len(self.arcs.pair_user))
-        self.computing = Passed(np.zeros(len(self.lowest)), len(self.arcs.pair_user))
-        self.look()
+        self.using, self.computing = Passed(np.zeros(nodes), pairs), Passed(np.zeros(nodes), pairs)
+        self.per_computation = np.zeros(nodes)
+        self.most: Floats | None = None
+        self.rate = np.zeros(nodes)
 
     def look(self) -> None:
         """Finds everything anew."""
-        self.follow([range(len(side.used)) for side in self.sides])
+        self._see([dict(enumerate(zip(side.computed, side.used, strict=True))) for side in self.sides])
+        self._pass_on(np.arange(len(self.cost)))
+        self._find_rates()
 
-    def follow(self, changed: Iterable[Iterable[int]]) -> None:
-        """Costs of these nodes of each side have changed."""
-        nodes: list[int] = []
-        used: list[float] = []
-        computed: list[float] = []
-        first = 0
-        for side, some in zip(self.sides, changed, strict=True):
-            for i in some:
-                nodes.append(first + i)
-                used.append(side.used[i])
-                computed.append(side.computed[i])
-            first += len(side.used)
-        rows = np.array(nodes, dtype=np.intp)
-        self.using.level[rows] = np.minimum(used, self.dear[rows])
-        self.computing.level[rows] = np.minimum(computed, self.dear[rows])
-        near, _ = self.arcs.near.of(rows)
+    def follow(self, changed: Sequence[Changes]) -> None:
+        """These nodes of each side cost something else now."""
+        near = _distinct(self.arcs.near.of(self._see(changed))[0], len(self.cost))
         if len(near):
-            self._pass_on(_distinct(near, len(self.cost)))
+            self._pass_on(near)
+        self._find_rates()
+
+    def _see(self, changed: Sequence[Changes]) -> Places:
+        """What nodes cost now; which of all that were."""
+        nodes = len(self.lowest) // len(self.sides)
+        rows = np.array([side * nodes + i for side, some in enumerate(changed) for i in some], dtype=np.intp)
+        costs = np.array([cost for some in changed for cost in some.values()]).reshape(-1, 2)
+        self.computing.level[rows], self.using.level[rows] = np.minimum(costs.T, self.dear[rows])
+        return rows
 
     def _pass_on(self, near: Places) -> None:
+        """What pairs pass on by these arcs."""
         arcs, used = self.arcs, self.using.level
         entries, starts = arcs.entries_of_arc.of(near)
         often, inputs = arcs.often[entries], arcs.input[entries]
@@ -102,30 +114,23 @@ class Falls:
             passed.share[pairs] = np.maximum.reduceat(share, starts)
             passed.alone[pairs] = np.maximum.reduceat(alone, starts)
 
-    def find_rates(self, per_use: Floats, per_computation: Floats, most: Floats | None) -> None:
-        """Finds the rates.
-
-        per_use           what it is worth if a node gets cheaper by 1 to use
-        per_computation   the same for computing it, whether or not it is kept
-        most              rates that are known not to be exceeded
-        """
+    def _find_rates(self) -> None:
         arcs, share = self.arcs, self.using.share
-        self.per_use, self.per_computation = per_use, per_computation
-        rate = (per_use + self._beside(self.computing.share))[arcs.by_height]
-        at_most = None if most is None else most[arcs.by_height]
+        rate = (self.per_use + self._beside(self.computing.share))[arcs.by_height]
+        most = None if self.most is None else self.most[arcs.by_height]
         for nodes, pairs, users, starts in arcs.heights:
             gained = rate[users]
             gained *= share[pairs]
             rate[nodes] += np.add.reduceat(gained, starts)
-            if at_most is not None:
-                np.minimum(rate[nodes], at_most[nodes], out=rate[nodes])
-        self.rate: Floats = rate[arcs.height_place]
+            if most is not None:
+                np.minimum(rate[nodes], most[nodes], out=rate[nodes])
+        self.rate = rate[arcs.height_place]
 
     def _beside(self, passed: Floats) -> Floats:
         """What each node is worth by what computing its users costs, if so much of it is passed on to them."""
         pairs, _ = self.arcs.pairs_of_user.of(np.flatnonzero(self.per_computation))
-        beside = np.zeros(len(self.lowest))
-        np.add.at(beside, self.arcs.pair_input[pairs], self.per_computation[self.arcs.pair_user[pairs]] * passed[pairs])
+        gained = self.per_computation[self.arcs.pair_user[pairs]] * passed[pairs]
+        beside: Floats = np.bincount(self.arcs.pair_input[pairs], gained, len(self.lowest)).astype(float, copy=False)
         return beside
 
     def worth(self) -> Floats:

@@ -90,11 +90,12 @@ class Sets:
         self.least_size = np.where(self.grown, self.node_size[self.starts], self.size)
 
     def add(self, parts: Floats) -> Floats:
-        return np.add.reduceat(parts, self.starts) if len(self.starts) else parts
+        return parts if self.single.all() else np.add.reduceat(parts, self.starts)
 
     def total(self, alone: Floats, shared: Floats) -> Floats:
         """What is known of nodes, of candidates: of one node as if alone, of several as the sum of their shares."""
-        return np.where(self.single, alone[self.first], self.add(shared[self.nodes]))
+        found = alone[self.first]
+        return found if self.single.all() else np.where(self.single, found, self.add(shared[self.nodes]))
 
 
 class Stages:
@@ -199,15 +200,15 @@ class Stages:
         upkeep = np.maximum(
             sets.total(ceilings.upkeeps, ceilings.upkeeps), sets.add(ceilings.own[sets.nodes]) - self.trials.carried
         )
-        density = np.where(sets.grown, self._grown_ceilings(), self._densities(saving, sets.size, upkeep))
-        least = np.where(sets.grown, -math.inf, upkeep)
-        return np.where(self._rooms(sets.least_size, least), density, -math.inf)
+        density = self._densities(saving, sets.size, upkeep)
+        if sets.grown.any():
+            density = np.where(sets.grown, self._grown_ceilings(), density)
+            upkeep = np.where(sets.grown, -math.inf, upkeep)
+        return np.where(self._rooms(sets.least_size, upkeep), density, -math.inf)
 
     def _grown_ceilings(self) -> Floats:
         """No set of a view and some layouts is denser than the view with its densest layouts, each at its ceiling."""
         sets = self.sets
-        if not sets.grown.any():
-            return np.zeros(len(self.candidates))
         parts = [self.ceilings.shared[sets.nodes], sets.node_size, self.ceilings.upkeeps[sets.nodes]]
         key = -self._densities(*parts)
         key[sets.starts] = -math.inf

@@ -77,6 +77,7 @@ class Followed(Trials):
         graph = costs.graph
         self.queries = Columns(graph, costs.queries, graph.queries)
         self.drift = _DRIFT * costs.query
+        self.closed: set[int] = set()
         self.upkeeps: Columns | None = None
         if graph.has_updates:
             self.upkeeps = Columns(graph, costs.upkeeps, [0.0] * len(graph))
@@ -86,8 +87,8 @@ class Followed(Trials):
         """From now on these are followed, each with its nodes."""
         if self.queries.room < len(candidates):
             by_savings = sorted(self.queries.candidates, key=lambda c: self.savings[c])
-            for c in by_savings[: len(by_savings) // 2]:
-                self.close(c)
+            self.closed.update(by_savings[: len(by_savings) // 2])
+        self._drop_closed()
         self.queries.add(candidates)
         if self.upkeeps:
             self.upkeeps.add(candidates)
@@ -98,11 +99,16 @@ class Followed(Trials):
 
     def close(self, c: int) -> None:
         if self.is_followed(c):
-            self.queries.drop(c)
-            self.savings[c] = math.inf
-            if self.upkeeps:
-                self.upkeeps.drop(c)
-                self.carried[c] = math.inf
+            self.closed.add(c)
+
+    def _drop_closed(self) -> None:
+        """Many at once: a column is spread over all of memory."""
+        gone = list(self.closed)
+        self.savings[gone] = self.carried[gone] = math.inf
+        self.queries.drop(self.closed)
+        if self.upkeeps:
+            self.upkeeps.drop(self.closed)
+        self.closed.clear()
 
     def take(self, move: Move) -> None:
         self.is_current[:] = False
