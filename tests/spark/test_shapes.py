@@ -90,6 +90,8 @@ OTHERS = {
     "labelled": "SELECT k, 'all' AS label, count(*) AS n FROM o GROUP BY k, 'all'",
     "best": "SELECT k, sum(price) AS x FROM o GROUP BY k ORDER BY x DESC NULLS LAST, k LIMIT 2",
     "over_best": "SELECT count(*) AS n, sum(x) AS x FROM best",
+    "most_common": """SELECT a.k, a.n FROM (SELECT k, since, count(*) AS n FROM c GROUP BY k, since) a JOIN (SELECT max(n) AS m, since FROM
+                      (SELECT k, since, count(*) AS n FROM c GROUP BY k, since) GROUP BY since) b ON a.since = b.since AND a.n >= b.m""",
     "cheapest": "SELECT id, price FROM o ORDER BY price, id LIMIT 3 OFFSET 1",
     "rollup_": "SELECT k, tag, grouping(tag) AS g, count(*) AS n, sum(price) AS x FROM o GROUP BY ROLLUP (k, tag)",
     "cube_": "SELECT k, tag, max(price) AS x FROM o GROUP BY CUBE (k, tag)",
@@ -285,7 +287,7 @@ TYPES = {
 
 # What `make test` has time for; `make fuzz` runs all.
 FEW = frozenset(
-    """full_ not_in not_in_or share_of_all over_share correlated except_all latest numbered best over_best pivot_ lateral_left""".split()
+    """full_ not_in not_in_or share_of_all over_share most_common correlated except_all latest numbered best over_best pivot_ lateral_left""".split()
 )
 
 SETUP = [

@@ -44,6 +44,7 @@ from viewkeeper.changes.references import Question
 from viewkeeper.changes.weights import net
 from viewkeeper.errors import ViewkeeperError
 from viewkeeper.runtime import spreads
+from viewkeeper.runtime.checkpoints import checkpointed
 from viewkeeper.runtime.few import FETCHED_ROWS, fetched, given
 from viewkeeper.runtime.seen import Asked, FirstRead, few, here, many
 from viewkeeper.sql.render import quote, render, string_literal
@@ -139,7 +140,7 @@ class ReadOnce:
     def compute(self, part: Relation) -> Computed:
         """The rows of a part of the change, under a temporary name."""
         counted, name = Observation(), f"__vk_part_{next(self.numbers)}"
-        rows = self.session.sql(unparse(part, self)).observe(counted, f.count(f.lit(1)).alias("rows")).localCheckpoint()
+        rows = checkpointed(self.session.sql(unparse(part, self)).observe(counted, f.count(f.lit(1)).alias("rows")))
         (fetched(rows) if counted.get["rows"] <= FETCHED_ROWS else rows).createOrReplaceTempView(name)
         self.give(name, name)
         if self.counts is not None:
