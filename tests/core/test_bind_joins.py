@@ -125,5 +125,40 @@ def test_joins_with_generators() -> None:
     ):
         read, wanted = (bound(f"SELECT {text}", ("b", "x")) for text in (by_join, by_view))
         assert read == wanted, show(read)
+    twice = "LATERAL (SELECT x FROM (SELECT explode(array(r.a, r.b)) AS y) LATERAL VIEW explode(array(y)) z AS x) AS q"
+    assert "join" in show(bound(f"SELECT b, x FROM r LEFT JOIN {twice} ON true", ("b", "x")))  # padded after both
     inside = "LATERAL (SELECT y + r.a AS x FROM (SELECT explode(array(r.a, r.b)) AS y) WHERE y < r.b) AS q"
     assert "join" not in show(bound(f"SELECT b, x FROM r, {inside}", ("b", "x")))
+
+
+@pytest.mark.parametrize("kind", ["JOIN", "CROSS JOIN", "LEFT JOIN"])
+def test_what_is_made_of_a_row_alone_is_made_of_it_where_there_is_no_condition(kind: str) -> None:
+    """Of a LEFT JOIN too: so Spark reads it, which pads such rows only ON something."""
+    for made in ("explode(array(r.a, r.b)) AS q(x)", "(SELECT x FROM explode(array(r.a, r.b)) AS m(x)) AS q"):
+        read = as_read(f"SELECT b, x FROM r {kind} LATERAL {made}", ("b", "x"))
+        assert read == as_read("SELECT b, x FROM r LATERAL VIEW explode(array(r.a, r.b)) q AS x", ("b", "x"))
+    read = as_read(f"SELECT b, x FROM r {kind} LATERAL (SELECT r.a + 1 AS x) AS q", ("b", "x"))
+    assert read == as_read("SELECT b, a + 1 AS x FROM r", ("b", "x"))
+
+
+def test_a_condition_that_is_always_true_is_kept_as_one() -> None:
+    """Spark plans LATERAL with a condition in another way than without."""
+    read = as_read("SELECT b, x FROM r JOIN LATERAL explode(array(a, b)) AS q(x) ON true", ("b", "x"))
+    assert "INNER JOIN LATERAL (SELECT" in unparse(read)
+    assert unparse(read).endswith(" ON TRUE")
+
+
+def test_a_generator_in_the_place_of_a_table_sees_the_row_around() -> None:
+    made = "explode(array(r.a, r.b)) AS m(x)"
+    as_table, as_item = (
+        bound(f"SELECT b, (SELECT sum(x) FROM {source}) AS n FROM r WHERE EXISTS (SELECT 1 FROM {source} WHERE x > b)", ("b", "n"))
+        for source in (made, "(SELECT explode(array(r.a, r.b)) AS x) AS m")
+    )  # fmt: skip
+    assert as_table == as_item
+
+
+def test_a_column_of_the_right_side_of_a_semi_join_in_a_subquery_of_its_condition() -> None:
+    """Which DuckDB does not read; by its own name as with that of its table."""
+    semi = "SELECT r.b FROM r LEFT SEMI JOIN (SELECT a AS x, named_struct('y', d) AS w FROM t) AS q ON r.a = x AND EXISTS (SELECT 1 FROM u WHERE"
+    for own, full in (("`order` = x", "`order` = q.x"), ("w.y > 1", "q.w.y > 1")):
+        assert bound(f"{semi} {own})", ("b",)) == bound(f"{semi} {full})", ("b",))

@@ -71,7 +71,7 @@ REFUSED = {
     "SELECT z FROM r PIVOT (1 + measure(b) FOR s IN ('z'))": ("measure()", "measure"),
     "SELECT * FROM r PIVOT (sum(b) FOR s IN ('a', 'b'))": ("*", None),
     "SELECT a FROM csv": ("csv", "csv"),
-    "SELECT x FROM collations()": ("table function collations()", "collations"),
+    "SELECT x FROM collations()": ("collations()", "collations"),
     "SELECT x FROM r JOIN python_worker_logs() AS l(x) ON true": (
         "table function python_worker_logs()",
         "python_worker_logs",

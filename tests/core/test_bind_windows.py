@@ -7,9 +7,11 @@ from duck import Connection, to_duckdb
 from hypothesis import given, settings
 from reading import TABLES, bound, follows_every_change, reads_what_is_written
 
+from viewkeeper.algebra.node import walk
 from viewkeeper.algebra.orders import without_ties
-from viewkeeper.algebra.relations import names
+from viewkeeper.algebra.relations import Window, names
 from viewkeeper.changes.stored import KeptGroups, stored_form
+from viewkeeper.sql.unparse import unparse
 from viewkeeper.testing.bags import TableStates, evaluate
 from viewkeeper.testing.histories import History, histories
 
@@ -97,8 +99,26 @@ def test_a_window_of_all_groups_is_computed_when_the_view_is_read(duck: Connecti
     assert evaluate(form.public, tables) == evaluate(definition, TABLES)
 
 
-def test_the_most_frequent_value_by_order() -> None:
-    """Which Spark calls by another name where it is over a window."""
-    ordered = "mode() WITHIN GROUP (ORDER BY b) OVER (PARTITION BY a)"
-    read, wanted = (bound(f"SELECT {m} AS m FROM r", ("m",)) for m in (ordered, "mode(b, true) OVER (PARTITION BY a)"))
-    assert read == wanted
+@pytest.mark.parametrize(
+    "function",
+    [
+        "MODE() WITHIN GROUP (ORDER BY `r`.`b` DESC NULLS LAST)",
+        "PERCENTILE_DISC(0.25) WITHIN GROUP (ORDER BY `r`.`b` DESC NULLS LAST) FILTER (WHERE (`r`.`b` > 1))",
+        "LISTAGG(`r`.`s`, ',') WITHIN GROUP (ORDER BY `r`.`s` ASC NULLS FIRST)",
+    ],
+)
+def test_values_by_their_order_over_a_window(function: str) -> None:
+    read = bound(f"SELECT {function} OVER (PARTITION BY a) AS m FROM r", ("m",))
+    assert f"{function} OVER (PARTITION BY `r`.`a`)" in unparse(read)
+    (window,) = (node for node in walk(without_ties(read)) if isinstance(node, Window))
+    assert not window.order_by  # their own order tells all
+
+
+@pytest.mark.parametrize("within", ["", " WITHIN GROUP (ORDER BY b DESC)"])
+def test_a_list_whose_order_has_ties_is_in_that_of_its_values(within: str) -> None:
+    """Spark takes no order of the rows beside it."""
+    read = without_ties(bound(f"SELECT listagg(s){within} OVER (PARTITION BY a) AS m FROM r", ("m",)))
+    (window,) = (node for node in walk(read) if isinstance(node, Window))
+    assert not window.order_by and not window.columns[0].frame
+    assert [o.column for o in window.columns[0].within][-1] == "s"
+    assert stored_form(read, "v")

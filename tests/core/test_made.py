@@ -92,6 +92,33 @@ def test_a_star_among_arguments_is_spelled_out() -> None:
     assert "count(*)" in read("SELECT count(*) AS x FROM u", Knowing(("a",)), "x")
 
 
+class Columns(FakeCatalog):
+    """A catalog that knows the columns of each thing that a star may be of."""
+
+    def columns(self, query: str) -> tuple[str, ...]:
+        known = {"r.*": "a b s", "u.*": "order f", "q.*": "w", "q.w.*": "x y z", "q.w.z.*": "m n"}
+        found = known.get(query.removeprefix("SELECT ").split(" FROM ")[0], "")
+        return tuple(found.split())
+
+
+STRUCT = "(SELECT from_json(s, 'x INT, y INT, z STRUCT<m: INT, n: INT>') AS w FROM r) AS q"
+
+
+@pytest.mark.parametrize(
+    ("query", "same"),
+    [
+        ("SELECT * EXCEPT (r.s) FROM r", "SELECT a, b FROM r"),
+        ("SELECT r.* EXCEPT (r.s, A), f FROM r JOIN u ON a = `order`", "SELECT b, f FROM r JOIN u ON a = `order`"),
+        ("SELECT * EXCEPT (u.`order`, r.b, r.s) FROM r JOIN u ON a = `order`", "SELECT a, f FROM r JOIN u ON a = `order`"),
+        ("SELECT * EXCEPT (q.w.x, f) FROM " + STRUCT + ", u", "SELECT named_struct('y', w.y, 'z', w.z) AS w, `order` FROM " + STRUCT + ", u"),
+        ("SELECT * EXCEPT (w.z.m, w.y) FROM " + STRUCT, "SELECT named_struct('x', w.x, 'z', named_struct('n', w.z.n)) AS w FROM " + STRUCT),
+    ],
+)  # fmt: skip
+def test_a_star_but_for_columns_of_a_table_or_fields(query: str, same: str) -> None:
+    output = tuple("xy"[: len(parse_query(same).selects)])
+    assert read(query, Columns(), *output) == read(same, Columns(), *output)
+
+
 @pytest.mark.parametrize(
     ("query", "made"),
     [

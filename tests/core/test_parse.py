@@ -76,7 +76,6 @@ def test_parentheses_show_the_tree(expression: str, expected: str) -> None:
     ("sql", "message", "position"),
     [
         ("SELECT * FROM VALUES (1 AS x)", "alias inside of VALUES", None),
-        ("SELECT * EXCEPT (s.x) FROM t", "nested field", None),
         ("SELECT a FROM t; SELECT b FROM t", "not a single query", None),
         ("INSERT INTO t VALUES (1)", "not a single query", None),
         ("SELECT a FROM", "Expected table name", None),

@@ -90,6 +90,8 @@ OTHERS = {
     "labelled": "SELECT k, 'all' AS label, count(*) AS n FROM o GROUP BY k, 'all'",
     "best": "SELECT k, sum(price) AS x FROM o GROUP BY k ORDER BY x DESC NULLS LAST, k LIMIT 2",
     "over_best": "SELECT count(*) AS n, sum(x) AS x FROM best",
+    "most_common": """SELECT a.k, a.n FROM (SELECT k, since, count(*) AS n FROM c GROUP BY k, since) a JOIN (SELECT max(n) AS m, since FROM
+                      (SELECT k, since, count(*) AS n FROM c GROUP BY k, since) GROUP BY since) b ON a.since = b.since AND a.n >= b.m""",
     "cheapest": "SELECT id, price FROM o ORDER BY price, id LIMIT 3 OFFSET 1",
     "rollup_": "SELECT k, tag, grouping(tag) AS g, count(*) AS n, sum(price) AS x FROM o GROUP BY ROLLUP (k, tag)",
     "cube_": "SELECT k, tag, max(price) AS x FROM o GROUP BY CUBE (k, tag)",
@@ -239,8 +241,17 @@ MORE = {
     "made_on": "SELECT o.id, x.t FROM o JOIN LATERAL explode(split(tag, '-')) AS x(t) ON x.t <> o.tag",
     "made_left": "SELECT o.id, x.t FROM o LEFT JOIN LATERAL explode(split(tag, '-')) AS x(t) ON true",
     "made_left_on": "SELECT o.id, x.t FROM o LEFT JOIN LATERAL explode(split(tag, '-')) AS x(t) ON x.t > '0'",
+    "made_always": "SELECT o.id, x.t, y.n FROM o JOIN LATERAL explode(split(tag, '-')) AS x(t) ON true, LATERAL (SELECT length(t) AS n) AS y",
+    "made_left_bare": "SELECT o.id, x.t FROM o LEFT JOIN LATERAL explode(split(tag, '-')) AS x(t)",
+    "made_left_twice": """SELECT o.id, x.u FROM o LEFT JOIN LATERAL (SELECT u FROM (SELECT explode(split(o.tag, '-')) AS t) LATERAL VIEW
+                          explode(IF(t < 'b', array(t), array())) y AS u) AS x ON true""",
+    "made_as_table": "SELECT o.id, (SELECT count(*) FROM explode(split(o.tag, '-')) AS t(x) WHERE x <> 'a') AS n, q.x FROM o, LATERAL (SELECT max(col) AS x FROM explode(array(o.k, o.id))) AS q",
     "made_around": "SELECT o.id, (SELECT max(value) FROM (SELECT explode(map('k', o.k, 'id', o.id)))) AS x FROM o",
-    "most_frequent": "SELECT id, mode() WITHIN GROUP (ORDER BY tag) OVER (PARTITION BY k) AS m FROM o",
+    "most_frequent": """SELECT id, mode() WITHIN GROUP (ORDER BY tag) OVER (PARTITION BY k) AS m, mode() WITHIN GROUP (ORDER BY tag DESC) OVER (PARTITION BY k) AS n,
+                        percentile_disc(0.25) WITHIN GROUP (ORDER BY price DESC) OVER (PARTITION BY k) AS p, listagg(tag, ',') OVER (PARTITION BY k) IS NULL AS l,
+                        listagg(tag) WITHIN GROUP (ORDER BY tag DESC) OVER (PARTITION BY k) AS t FROM o""",
+    "semi_inside": "SELECT o.id FROM o LEFT SEMI JOIN (SELECT k AS x, price AS y FROM e) r ON o.k = x AND EXISTS (SELECT 1 FROM c WHERE c.k = x)",
+    "but_for_theirs": "SELECT * EXCEPT (c.k, o.day, c.since) FROM o JOIN c ON o.k = c.k",
     "hive_sets": "SELECT k, tag, grouping__id AS g, count(*) AS n FROM o GROUP BY k, tag WITH CUBE HAVING grouping__id < 3",
     "spelled_stars": "SELECT k, count(DISTINCT *) AS n, max(struct(o.*)) AS m FROM o GROUP BY k",
     "bare_values": "SELECT o.id, v.x FROM VALUES 1, 2, 3 AS v(x) JOIN o ON o.k = v.x",
@@ -262,6 +273,9 @@ TYPES = {
     "mapped": "SELECT id, key, value FROM p LATERAL VIEW OUTER explode(ma) AS key, value",
     "paths": "SELECT id, ma['m'] AS m, su.a AS a, su.b[0].c AS c, su.b.c AS cs, ar[0] AS first FROM p",
     "unnamed": "SELECT id, inline_outer(su.b) FROM p",
+    "but_for_fields": "SELECT * EXCEPT (su.a, p.va, ma) FROM p",
+    "struct_of_all": "SELECT id, struct(su.*) AS s, hash(ch, su.*) AS h FROM p",
+    "map_around": "SELECT a.id, (SELECT max(value) FROM (SELECT explode(b.ma) FROM p b WHERE b.ch = a.ch)) AS x FROM p a",
     "unnamed_pairs": "SELECT explode(ma), id FROM p",
     "unnamed_view": "SELECT id, key, t.value, x.c FROM p LATERAL VIEW OUTER explode(ma) t LATERAL VIEW inline(su.b) x",
     "unnamed_lateral": "SELECT p.id, col FROM p, LATERAL explode(ar)",
@@ -273,7 +287,7 @@ TYPES = {
 
 # What `make test` has time for; `make fuzz` runs all.
 FEW = frozenset(
-    """full_ not_in not_in_or share_of_all over_share correlated except_all latest numbered best over_best pivot_ lateral_left""".split()
+    """full_ not_in not_in_or share_of_all over_share most_common correlated except_all latest numbered best over_best pivot_ lateral_left""".split()
 )
 
 SETUP = [

@@ -95,6 +95,7 @@ def show_window(window: Window) -> str:
     order = f" in order of {show_order(window.order_by)}" if window.order_by else ""
     shown = (
         f"{c.name} = {c.function.lower()}({', '.join(map(show_scalar, c.args))})"
+        + (f" in order of {show_order(c.within)}" if c.within else "")
         + (f" where {show_scalar(c.where)}" if c.where else "")
         for c in window.columns
     )

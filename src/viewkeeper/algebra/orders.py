@@ -39,7 +39,11 @@ _OF_BAGS = frozenset(
     TRY_AVG TRY_SUM""".split()
 )
 # Functions whose value is the same in every computation, floating-point or not.
-_EXACT = frozenset({"CUME_DIST", "DENSE_RANK", "MAX", "MEDIAN", "MIN", "PERCENTILE", "PERCENT_RANK", "RANK"})
+_EXACT = frozenset(
+    """CUME_DIST DENSE_RANK MAX MEDIAN MIN PERCENTILE PERCENTILE_CONT PERCENTILE_DISC PERCENT_RANK RANK""".split()
+)
+# Functions that list values, for which Spark takes no order but that of WITHIN GROUP.
+_LISTS = frozenset({"LISTAGG", "STRING_AGG"})
 # Functions that look at rows behind the current one, whatever the frame.
 _BEHIND = frozenset({"CUME_DIST", "LEAD", "NTILE", "PERCENT_RANK"})
 _UP_TO_HERE = "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
@@ -62,7 +66,13 @@ def is_settled(column: WindowColumn) -> bool:
     """Whether a window function over a total order gives the same answer in every computation."""
     by_row = column.function in _BY_ROW or column.frame.upper().startswith("ROWS")
     of_bag = column.function in _OF_BAGS and column.type not in FLOATING
-    return by_row or of_bag or column.settled or column.function in _EXACT
+    return by_row or of_bag or column.settled or column.function in _EXACT or _by_its_values(column)
+
+
+def _by_its_values(column: WindowColumn) -> bool:
+    """Whether WITHIN GROUP orders by the values themselves, so that the order of the rows tells nothing more."""
+    within = {o.column for o in column.within}
+    return bool(within) and all(a.name in within for a in column.args[:1] if isinstance(a, Column))
 
 
 def only_looks_back(rel: Window) -> bool:
@@ -88,7 +98,7 @@ def of_groups(rel: Relation) -> bool:
 def _settled(rel: Window) -> Relation:
     """A window per way of computing: in the order given, or in a total one."""
     by_peers, by_row, last, first, apart = [], [], [], [], []
-    for column in rel.columns:
+    for column in map(_listed_by_values, rel.columns):
         frame = column.frame.upper().removeprefix("RANGE ")
         if column.function in _BY_ROW or column.frame.upper().startswith("ROWS"):
             by_row.append(column)
@@ -117,6 +127,15 @@ def _settled(rel: Window) -> Relation:
     if apart:
         result = by_distance(result, rel, apart, rest)
     return Project(result, pass_through(rel.schema)) if running or apart else result
+
+
+def _listed_by_values(column: WindowColumn) -> WindowColumn:
+    """A list in the order given, and then in that of its values."""
+    if column.function not in _LISTS or _by_its_values(column):
+        return column
+    return replace(
+        column, within=(*column.within, *(Ordering(a.name) for a in column.args[:1] if isinstance(a, Column)))
+    )
 
 
 def _running(columns: list[WindowColumn], frame: str) -> tuple[WindowColumn, ...]:

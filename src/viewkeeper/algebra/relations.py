@@ -226,7 +226,7 @@ class WindowColumn(Node):
     """A function over the rows of a window frame, of those where `where` is true.
 
     No frame in the text is Spark's default one. `settled` says that it answers always the same, though its function
-    over such a frame need not (algebra.distances).
+    over such a frame need not (algebra.distances). `within` is the order of WITHIN GROUP.
     """
 
     name: str
@@ -237,10 +237,12 @@ class WindowColumn(Node):
     ignore_nulls: bool = False
     where: Scalar | None = None
     settled: bool = False
+    within: tuple[Ordering, ...] = ()
 
     @property
     def reads(self) -> frozenset[str]:
-        return frozenset().union(*(own_columns(s) for s in (*self.args, *((self.where,) if self.where else ()))))
+        scalars = (*self.args, *((self.where,) if self.where else ()))
+        return frozenset(o.column for o in self.within).union(*map(own_columns, scalars))
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,12 +15,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from viewkeeper.algebra.correlation import CannotJoin, Freed, free
+from viewkeeper.algebra.laterals import of_each_row
 from viewkeeper.algebra.node import walk
 from viewkeeper.algebra.relations import (
     Aggregate,
     Field,
     Filter,
-    Generate,
     Item,
     Join,
     JoinKind,
@@ -43,7 +43,6 @@ from viewkeeper.algebra.scalars import (
     Call,
     Column,
     Literal,
-    Outer,
     Scalar,
     Subquery,
     call,
@@ -125,7 +124,7 @@ class _Joins:
 
     def lateral(self, rel: Join) -> Relation:
         """E ⋈ S or E ⟕ S for a subquery that may read the row on its left."""
-        if (rows := _made_of_row(rel)) is not None:
+        if (rows := of_each_row(rel)) is not None:
             return self.relation(rows)
         if subqueries(rel.condition) and rel.kind == "inner":
             return self.filter(self.lateral(replace(rel, condition=TRUE)), _denied_inside(rel.condition))
@@ -242,36 +241,6 @@ class _Joins:
         except CannotJoin as refusal:
             refusal.about = refusal.about or written
             raise
-
-
-def _made_of_row(rel: Join) -> Relation | None:
-    """S(E) for an S that makes its rows of the row on its left alone; None if that is not so, or not all of S."""
-    left, seen = rel.left, frozenset(names(rel.left))
-
-    def inward(scalar: Scalar) -> Scalar:
-        return rebuild(scalar, lambda s: Column(s.name) if isinstance(s, Outer) and s.name in seen else None)
-
-    def over(made: Relation) -> Relation | None:
-        below = over(made.input) if isinstance(made, Generate | Filter | Project) else None
-        match made:
-            case Values((), ((),)):
-                return left
-            case Generate(_, generator, fields, outer) if below is not None:
-                return Generate(below, inward(generator), fields, outer or rel.kind == "left")
-            case Filter(_, predicate) if below is not None and rel.kind == "inner" and not subqueries(predicate):
-                return Filter(below, inward(predicate))
-            case Project(_, items) if below is not None and not any(subqueries(i.value) for i in items):
-                padded = all(isinstance(i.value, Column) for i in items)  # what is computed would be so of a padded row
-                computed = tuple(Item(i.name, inward(i.value), i.type) for i in items)
-                kept = Project(below, (*pass_through(left.schema), *computed))
-                return kept if padded or rel.kind == "inner" else None
-            case _:
-                return None
-
-    rows = over(rel.right)
-    if rows is None or rel.condition == TRUE:
-        return rows
-    return Filter(rows, rel.condition) if rel.kind == "inner" else None
 
 
 def _is_one_row(rel: Relation) -> bool:

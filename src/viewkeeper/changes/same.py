@@ -179,14 +179,15 @@ def _same_window(old: Window, new: Window) -> Renaming | None:
         if None in args or (column.where and where is None):
             continue
         for known in old.columns:
-            if (args, where) == (known.args, known.where) and _same_function(column, known):
+            read = (args, where, _order(column.within, below))
+            if read == (known.args, known.where, known.within) and _same_function(column, known):
                 found[column.name] = known.name
     return found
 
 
 def _same_function(new: WindowColumn, old: WindowColumn) -> bool:
     """Whether both are the same but for what they read, and for their names."""
-    return replace(new, name=old.name, args=old.args, where=old.where) == old
+    return replace(new, name=old.name, args=old.args, where=old.where, within=old.within) == old
 
 
 def _same_generate(old: Generate, new: Generate) -> Renaming | None:

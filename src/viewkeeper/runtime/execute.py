@@ -31,6 +31,7 @@ from viewkeeper.planner.build import is_scattered, seen_closer
 from viewkeeper.planner.cost import QUERY, Cost
 from viewkeeper.planner.plan import Install, Maintain, Nothing, Outcome, Recompute, Refuse, Step
 from viewkeeper.runtime import install
+from viewkeeper.runtime.checkpoints import checkpointed
 from viewkeeper.runtime.commit import Commits, now
 from viewkeeper.runtime.failures import NotThisTimeError, translated
 from viewkeeper.runtime.first import read_first
@@ -277,7 +278,7 @@ class Executor:
         """Run a query once, keep its rows under a temporary name, and return what was counted on the way."""
         counted = Observation()
         frame: DataFrame = job.session.sql(query).observe(counted, *measures)  # type: ignore[arg-type]
-        frame.localCheckpoint().createOrReplaceTempView(view)
+        checkpointed(frame).createOrReplaceTempView(view)
         return _numbers(counted)
 
     # All of it

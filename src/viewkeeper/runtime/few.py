@@ -7,6 +7,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from viewkeeper.algebra.identity import is_comparable
+from viewkeeper.runtime.checkpoints import checkpointed
 
 FETCHED_ROWS = 20_000  # more rows than this are not brought to the driver
 PLANNED_ROWS = 3_000  # more than this take long to plan with: Spark compares its plans, and the driver's rows with them
@@ -20,7 +21,7 @@ def given(session: SparkSession, rows: pa.Table) -> DataFrame:
 
 def set_down(frame: DataFrame, rows: int) -> DataFrame:
     """So many rows of the driver, which are no part of plans if they are many."""
-    return frame if rows <= PLANNED_ROWS else frame.localCheckpoint()
+    return frame if rows <= PLANNED_ROWS else checkpointed(frame)
 
 
 def fetched(frame: DataFrame) -> DataFrame:
@@ -28,7 +29,7 @@ def fetched(frame: DataFrame) -> DataFrame:
     java, session = getattr(frame, "_jdf", None), frame.sparkSession
     plain = all(_is_plain(field.dataType.simpleString()) for field in frame.schema.fields)
     if java is None or not plain:  # Spark Connect keeps its driver to itself
-        return frame.localCheckpoint()
+        return checkpointed(frame)
     return DataFrame(session._jsparkSession.createDataFrame(java.collectAsList(), java.schema()), session)
 
 

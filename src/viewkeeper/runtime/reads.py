@@ -44,7 +44,8 @@ from viewkeeper.changes.references import Question
 from viewkeeper.changes.weights import net
 from viewkeeper.errors import ViewkeeperError
 from viewkeeper.runtime import spreads
-from viewkeeper.runtime.few import FETCHED_ROWS, fetched, given
+from viewkeeper.runtime.checkpoints import checkpointed
+from viewkeeper.runtime.few import FETCHED_ROWS, PLANNED_ROWS, fetched, given
 from viewkeeper.runtime.seen import Asked, FirstRead, few, here, many
 from viewkeeper.sql.render import quote, render, string_literal
 from viewkeeper.sql.unparse import unparse
@@ -139,11 +140,9 @@ class ReadOnce:
     def compute(self, part: Relation) -> Computed:
         """The rows of a part of the change, under a temporary name."""
         counted = Observation()
-        frame = (
-            self.session.sql(unparse(part, self)).observe(counted, f.count(f.lit(1)).alias("rows")).localCheckpoint()
-        )
+        frame = checkpointed(self.session.sql(unparse(part, self)).observe(counted, f.count(f.lit(1)).alias("rows")))
         rows = counted.get["rows"]
-        return Computed(self.put(fetched(frame) if rows <= FETCHED_ROWS else frame, rows), rows)
+        return Computed(self.put(fetched(frame) if rows <= PLANNED_ROWS else frame, rows), rows)
 
     def put(self, frame: DataFrame, rows: int) -> str:
         """The temporary name of so many rows that are there now."""

@@ -13,6 +13,7 @@ from pyspark.sql import functions as f
 from viewkeeper.algebra.relations import WEIGHT
 from viewkeeper.changes.meeting import Spread
 from viewkeeper.runtime import spreads
+from viewkeeper.runtime.checkpoints import checkpointed
 from viewkeeper.runtime.few import fetched, given, set_down
 from viewkeeper.sql.render import quote
 
@@ -80,7 +81,7 @@ def many(rows: DataFrame, asked: Asked) -> FirstRead:
         f.count_if(_condition(asked)).alias("matter"),
         *spreads.measures(asked.compared),
     )
-    observed.localCheckpoint().createOrReplaceTempView(asked.name)
+    checkpointed(observed).createOrReplaceTempView(asked.name)
     found = counted.get
     rows_and_went = int(found["rows"]), int(found["went"])
     values = spreads.measured(asked.compared, found)

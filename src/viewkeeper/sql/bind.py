@@ -12,6 +12,7 @@ from sqlglot import exp
 from viewkeeper.algebra.clock import in_filters, misplaced
 from viewkeeper.algebra.correlation import CannotJoin
 from viewkeeper.algebra.keys import NOTHING, keys
+from viewkeeper.algebra.laterals import without_condition
 from viewkeeper.algebra.normalize import collapse, prune
 from viewkeeper.algebra.reasons import Reason
 from viewkeeper.algebra.relations import (
@@ -30,7 +31,6 @@ from viewkeeper.algebra.relations import (
     Top,
     Union,
     Values,
-    Window,
     names,
     pass_through,
 )
@@ -40,7 +40,7 @@ from viewkeeper.algebra.sets import as_groups
 from viewkeeper.algebra.subqueries import as_joins
 from viewkeeper.algebra.times import with_plain_times
 from viewkeeper.algebra.types import UNKNOWN
-from viewkeeper.errors import InternalError, Position
+from viewkeeper.errors import Position
 from viewkeeper.sql.catalog import Catalog, DeltaTable, Generated, KeptView, Named, Unmaintainable
 from viewkeeper.sql.expressions import (
     NOT_YET,
@@ -59,6 +59,8 @@ from viewkeeper.sql.made import name_made_columns
 from viewkeeper.sql.names import name_sources, qualify_names
 from viewkeeper.sql.parse import generate, ordered_by, unaliased
 from viewkeeper.sql.pivots import as_selects, bind_pivot, pivot_of
+from viewkeeper.sql.public import with_own_names
+from viewkeeper.sql.tables import generators_as_queries
 from viewkeeper.sql.times import as_lateral_views, is_time_window, to_time_window
 from viewkeeper.sql.windows import bind_windows, ordering
 
@@ -79,6 +81,7 @@ def bind(tree: exp.Query, catalog: Catalog, output: tuple[str, ...]) -> Bound | 
     """The algebra of a query, its columns named `output`, or the first reason against it."""
     try:
         as_selects(tree)
+        generators_as_queries(tree)
         name_made_columns(tree, catalog)
         sessions = as_lateral_views(tree)
         sources = name_sources(tree, catalog)
@@ -329,7 +332,8 @@ class _Binder:
         condition = to_scalar(on, both)
         match kind:
             case "inner" | "left" if lateral:
-                return Join(left, right, kind, condition, lateral=True), both
+                joined = Join(left, right, kind, condition, lateral=True)
+                return (without_condition(joined) if join.args.get("on") is None else None) or joined, both
             case _ if lateral:
                 raise refuse(join, f"{words} JOIN LATERAL", NOT_YET)
             case "right":
@@ -370,7 +374,7 @@ class _Binder:
             case DeltaTable(name, columns):
                 return _Rows(Scan(name, tuple(ScanColumn(c, self.fresh(c), t) for c, t in columns)), labels)
             case KeptView(_, public):
-                return _Rows(self.with_own_names(public), labels)
+                return _Rows(with_own_names(public, self.labels), labels)
             case Generated(generator, columns):
                 fields = tuple(Field(self.fresh(c), t) for c, t in columns)
                 return _Rows(Generate(Values((), ((),)), generator, fields), labels)
@@ -389,38 +393,6 @@ class _Binder:
             return known
         renamed = (Item(self.fresh(f.name), Column(f.name), f.type) for f in known.relation.schema)
         return replace(known, relation=Project(known.relation, tuple(renamed)))
-
-    def with_own_names(self, public: Relation) -> Relation:
-        """What readers of a view see, with no name that could clash with another use of it."""
-        match public:
-            case Scan(table, columns, state):
-                return Scan(table, tuple(ScanColumn(c.source, self.fresh(c.name), c.type) for c in columns), state)
-            case Filter(input) | Project(input) | Top(input) | Window(input):
-                inner = self.with_own_names(input)
-                by = dict(zip(names(input), names(inner), strict=True))
-            case _:
-                raise InternalError(f"a public view of an unknown form: {type(public).__name__}")
-        columns_by: dict[str, Scalar] = {old: Column(new) for old, new in by.items()}
-        match public:
-            case Filter(_, predicate):
-                return Filter(inner, substitute(predicate, columns_by))
-            case Project(_, items):
-                renamed = (Item(self.fresh(i.name), substitute(i.value, columns_by), i.type) for i in items)
-                return Project(inner, tuple(renamed))
-            case Top(_, order_by, limit, offset):
-                return Top(inner, tuple(replace(o, column=by[o.column]) for o in order_by), limit, offset)
-            case Window(_, partition_by, order_by, functions):
-                order = tuple(replace(o, column=by[o.column]) for o in order_by)
-                computed = (
-                    replace(
-                        c,
-                        name=self.fresh(c.name),
-                        args=tuple(substitute(a, columns_by) for a in c.args),
-                        where=substitute(c.where, columns_by) if c.where is not None else None,
-                    )
-                    for c in functions
-                )
-                return Window(inner, tuple(by[k] for k in partition_by), order, tuple(computed))
 
 
 _JOIN_KINDS: Mapping[str, JoinKind | OneOf["right"]] = {

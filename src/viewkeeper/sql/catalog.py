@@ -40,7 +40,7 @@ Source = DeltaTable | KeptView | Unmaintainable
 
 @dataclass(frozen=True)
 class Generated:
-    """Not a table but a function in the place of one, which makes rows of constants."""
+    """Not a table but a function in the place of one, which makes numbers."""
 
     generator: Scalar
     columns: tuple[tuple[str, str], ...]

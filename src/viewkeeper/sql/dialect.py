@@ -76,6 +76,7 @@ class ViewSpark(Spark):
         STRING_ESCAPES = ["\\", "'", '"']  # noqa: RUF012  ('a''b' is a'b in Spark 4)
 
     class Parser(SparkParser):
+        ADD_JOIN_ON_TRUE = False  # a LATERAL join without a condition is another thing (algebra.laterals)
         FUNCTIONS: ClassVar[Any] = {
             **{name.upper(): _aggregate(name.upper()) for name in sorted(AGGREGATES)},
             **{k: SparkParser.FUNCTIONS[k] for k in _CONSTRUCTORS if k in SparkParser.FUNCTIONS},

@@ -104,7 +104,7 @@ def name_sources(tree: exp.Query, catalog: Catalog) -> dict[str, Named]:
         table.set("catalog", None)
     for number, table in enumerate(functions):
         name = f"{_PLACEHOLDER}made_{number}"
-        sources[name] = to_rows(table, catalog)
+        sources[name] = to_rows(table)
         if not table.alias:
             table.set("alias", exp.TableAlias(this=exp.to_identifier(name)))
         table.set("this", exp.to_identifier(name))
@@ -124,7 +124,7 @@ def qualify_names(tree: exp.Query, sources: Mapping[str, Named]) -> exp.Query:
     _using_first(tree, sources)
     for join in tree.find_all(exp.Join):
         join.meta[_USING] = bool(join.args.get("using")) or join.method == "NATURAL"
-    beside = _hidden(tree)
+    beside = _hidden(tree, sources)
     schema = MappingSchema({name: dict(source.columns) for name, source in sources.items()}, dialect=ViewSpark)
     try:
         qualified = qualify(tree, schema=schema, dialect=ViewSpark, quote_identifiers=False)
@@ -182,21 +182,45 @@ def _using_shared(select: exp.Select) -> None:
                 columns.append(equal.expression)
 
 
-def _hidden(tree: exp.Query) -> dict[str, exp.Column]:
+def _hidden(tree: exp.Query, sources: Mapping[str, Named]) -> dict[str, exp.Expr]:
     """The columns of the right side of a semi or anti join that stand in its condition, each under the name of a mark.
 
-    sqlglot looks for them among everything in FROM, where a join in parentheses has no name, and gives up; and it takes
-    them for fields of a column that is called as the right side is.
+    sqlglot looks for them among everything in FROM, where a join in parentheses has no name, and gives up; it takes
+    them for fields of a column that is called as the right side is; and it does not look there from a subquery.
     """
-    hidden: dict[str, exp.Column] = {}
+    scopes = {id(scope.expression): scope for scope in traverse_scope(tree)}
+    hidden: dict[str, exp.Expr] = {}
     for join in tree.find_all(exp.Join):
         on = join.args.get("on")
         for column in list(on.find_all(exp.Column)) if on is not None and join.is_semi_or_anti_join else ():
-            if column.table and not column.db and column.table.lower() == join.alias_or_name.lower():
-                name = f"{_PLACEHOLDER}hidden_{len(hidden)}"
-                hidden[name] = exp.column(column.name.lower(), table=column.table.lower())
-                column.replace(exp.Parameter(this=exp.Var(this=name)))
+            parts, right = [part.name.lower() for part in column.parts], join.alias_or_name.lower()
+            if len(parts) > 1 and parts[0] == right:
+                parts = parts[1:]
+            elif not right or not _is_only_there(parts[0], column, join, scopes, sources):
+                continue
+            name = f"{_PLACEHOLDER}hidden_{len(hidden)}"
+            hidden[name] = exp.column(parts[0], table=right)
+            for part in parts[1:]:
+                hidden[name] = exp.Dot(this=hidden[name], expression=exp.to_identifier(part))
+            column.replace(exp.Parameter(this=exp.Var(this=name)))
     return hidden
+
+
+def _is_only_there(
+    name: str, column: exp.Column, join: exp.Join, scopes: Mapping[int, Scope], sources: Mapping[str, Named]
+) -> bool:
+    """Whether a column in a subquery of a join's condition is of the right side, and all around is known to lack it."""
+    around = column.find_ancestor(exp.Query)
+    while around is not None and around is not join.parent:
+        inner = scopes.get(id(around))
+        for called, source in inner.sources.items() if inner is not None else ():
+            known = _columns_of(source, sources)
+            if not known or "*" in known or name in known or name == called.lower():
+                return False
+        around = around.find_ancestor(exp.Query)
+    outer = scopes.get(id(around))
+    nested = outer is not None and column.find_ancestor(exp.Query) is not around
+    return nested and outer is not None and name in _columns_of(outer.sources.get(join.alias_or_name), sources)
 
 
 def _using_first(tree: exp.Query, sources: Mapping[str, Named]) -> None:

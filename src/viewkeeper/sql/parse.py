@@ -256,10 +256,6 @@ def _mend_tree(tree: exp.Query) -> exp.Query:
         _mend_any(quantified)
     for select in tree.find_all(exp.Select):
         _mend_grouping_id(select)
-    for star in tree.find_all(exp.Star):
-        excluded = star.args.get("except_") or []
-        if any(isinstance(x, (exp.Dot, exp.Column)) and "." in x.sql() for x in excluded):
-            raise SqlError("EXCEPT of a nested field cannot be read", position=position(star))
     return tree
 
 

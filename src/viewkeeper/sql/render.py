@@ -92,10 +92,14 @@ def render(scalar: Scalar, columns: Mapping[str, str], around: Query | None = No
 
 def render_measure(measure: Measure, columns: Mapping[str, str]) -> str:
     args = ", ".join(columns[a] for a in measure.args) or NO_ARGUMENT.get(measure.function.upper(), "")
-    within = f" WITHIN GROUP (ORDER BY {order_text(measure.order_by, columns)})" if measure.order_by else ""
     where = f" FILTER (WHERE {columns[measure.where]})" if measure.where else ""
     nulls = " IGNORE NULLS" if measure.ignore_nulls else ""
-    return f"{measure.function.upper()}({'DISTINCT ' if measure.distinct else ''}{args}){within}{where}{nulls}"
+    called = f"{measure.function.upper()}({'DISTINCT ' if measure.distinct else ''}{args})"
+    return f"{called}{within_group(measure.order_by, columns)}{where}{nulls}"
+
+
+def within_group(order_by: tuple[Ordering, ...], columns: Mapping[str, str]) -> str:
+    return f" WITHIN GROUP (ORDER BY {order_text(order_by, columns)})" if order_by else ""
 
 
 def order_text(order_by: tuple[Ordering, ...], columns: Mapping[str, str]) -> str:

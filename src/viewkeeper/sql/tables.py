@@ -1,14 +1,13 @@
-"""Functions that make rows in the place of a table: range, and generators over constants."""
+"""Functions that make rows in the place of a table: range, and generators."""
 
 from __future__ import annotations
 
 from sqlglot import exp
 
 from viewkeeper.algebra.scalars import call
-from viewkeeper.algebra.types import BIGINT, UNKNOWN
-from viewkeeper.sql.catalog import Catalog, Generated
-from viewkeeper.sql.expressions import Scope, function_name, is_generator, refuse, to_generator, to_scalar
-from viewkeeper.sql.made import name_table_function
+from viewkeeper.algebra.types import BIGINT
+from viewkeeper.sql.catalog import Generated
+from viewkeeper.sql.expressions import Scope, function_name, is_generator, refuse, to_scalar
 
 
 def is_function(table: exp.Table) -> bool:
@@ -24,15 +23,24 @@ def _is_range(table: exp.Table) -> bool:
     return isinstance(table.this, exp.Anonymous) and table.this.name.lower() == "range"
 
 
-def to_rows(table: exp.Table, catalog: Catalog) -> Generated:
+def generators_as_queries(tree: exp.Query) -> None:
+    """`FROM explode(x) AS t(c)` as FROM (SELECT explode(x) AS c) AS t, which may read the row around it."""
+    for table in list(tree.find_all(exp.Table)):
+        if is_function(table) and is_generator(table.this):
+            columns = [exp.to_identifier(name) for name in table.alias_column_names]
+            made: exp.Expr = table.this.copy()
+            if columns:
+                made = (
+                    exp.alias_(made, columns[0]) if len(columns) == 1 else exp.Aliases(this=made, expressions=columns)
+                )
+            alias = exp.TableAlias(this=exp.to_identifier(table.alias)) if table.alias else None
+            joins = [join.copy() for join in table.args.get("joins") or []]
+            table.replace(exp.Subquery(this=exp.Select(expressions=[made]), alias=alias, joins=joins))
+
+
+def to_rows(table: exp.Table) -> Generated:
     """What the function makes, and the names and types of its columns."""
     function = table.this
-    if _is_range(table):
-        return Generated(call("RANGE", *(to_scalar(a, Scope()) for a in function.expressions)), (("id", BIGINT),))
-    named = f"table function {function_name(function)}()"
-    if not is_generator(function):
-        raise refuse(table, named, "its rows are not those of a table")
-    names = name_table_function(table, catalog)
-    if not names:
-        raise refuse(table, named, "name the columns it makes by AS")
-    return Generated(to_generator(function, Scope()), tuple((name, UNKNOWN) for name in names))
+    if not _is_range(table):
+        raise refuse(table, f"table function {function_name(function)}()", "its rows are not those of a table")
+    return Generated(call("RANGE", *(to_scalar(a, Scope()) for a in function.expressions)), (("id", BIGINT),))

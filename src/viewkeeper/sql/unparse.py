@@ -42,7 +42,7 @@ from viewkeeper.algebra.scalars import columns as columns_of
 from viewkeeper.algebra.sessions import SESSION
 from viewkeeper.algebra.settled import in_order
 from viewkeeper.sql.block import Block, indent, is_constant
-from viewkeeper.sql.render import NO_ARGUMENT, direction, order_text, quote, render, render_measure
+from viewkeeper.sql.render import NO_ARGUMENT, direction, order_text, quote, render, render_measure, within_group
 
 LONG_EXPRESSION = 2_000  # beyond this a computed column is named in a subquery rather than written out again
 
@@ -202,7 +202,8 @@ class _Writer:
             nulls = " IGNORE NULLS" if column.ignore_nulls else ""
             over = " ".join([*parts, *([column.frame] if column.frame else [])])
             where = f" FILTER (WHERE {self.render(column.where, below.columns)})" if column.where else ""
-            computed[column.name] = f"{column.function}({args}){where}{nulls} OVER ({over})"
+            within = within_group(column.within, below.columns)
+            computed[column.name] = f"{column.function}({args}){within}{where}{nulls} OVER ({over})"
         return replace(
             below, columns={**below.columns, **computed}, windowed=below.windowed | {c.name for c in rel.columns}
         )
@@ -324,7 +325,8 @@ class _Writer:
         told = {"left": left.alias, "right": right.alias}[sent] if sent else None
         columns = {**left.columns, **right.columns}
         opposite = f"({right.source})" if right.joined else right.source
-        if rel.kind == "inner" and rel.condition == TRUE:
+        # With LATERAL, whether there is a condition decides how Spark plans it (algebra.laterals).
+        if rel.kind == "inner" and rel.condition == TRUE and not rel.lateral:
             source = f"{left.source}\nCROSS JOIN {opposite}"
         else:
             source = f"{left.source}\n{_JOINS[rel.kind]} {opposite} ON {self.render(rel.condition, columns)}"

@@ -69,7 +69,7 @@ def bind_windows(
         keys = tuple(column(p) for p in over.args.get("partition_by") or [])
         order = over.args.get("order")
         by = tuple(ordering(o, column(o.this)) for o in (order.expressions if order else []))
-        computed_column = replace(_function(call, value), name=labels.fresh("__vk_w", call), frame=_frame(over))
+        computed_column = replace(_function(call, value, column), name=labels.fresh("__vk_w", call), frame=_frame(over))
         if not keys and not (by and looks_back(computed_column)) and not of_groups(relation):
             why = "it looks at rows behind the current one, so any change may change all of them"
             raise refuse(call, "window without PARTITION BY", why)
@@ -88,13 +88,15 @@ def _definition(call: exp.Window, named: Mapping[str, exp.Expr]) -> exp.Expr:
     return named[alias.name.lower()] if alias is not None and alias.name.lower() in named else call
 
 
-def _function(call: exp.Window, value: Callable[[exp.Expr], Scalar]) -> WindowColumn:
+def _function(call: exp.Window, value: Callable[[exp.Expr], Scalar], column: Callable[[exp.Expr], str]) -> WindowColumn:
     inner, ignore, where = call.this, False, None
     if isinstance(inner, exp.IgnoreNulls | exp.RespectNulls):
         ignore, inner = isinstance(inner, exp.IgnoreNulls), inner.this
     if isinstance(inner, exp.Filter):
         where, inner = value(inner.expression.this), inner.this
-    inner = _of_values(inner)
+    ordered: list[exp.Ordered] = []
+    if isinstance(inner, exp.WithinGroup):
+        ordered, inner = inner.expression.expressions, inner.this
     if not isinstance(inner, exp.Anonymous | exp.AnonymousAggFunc):
         raise refuse(inner, generate(inner), "this form of window function is not maintained from changes yet")
     name, args = str(inner.this).lower(), list(inner.expressions)
@@ -104,27 +106,8 @@ def _function(call: exp.Window, value: Callable[[exp.Expr], Scalar]) -> WindowCo
     if any(isinstance(a, exp.Distinct | exp.Order | exp.IgnoreNulls) for a in args):
         raise refuse(inner, generate(inner), "this form of window function is not maintained from changes yet")
     given = () if any(isinstance(a, exp.Star) for a in args) else tuple(value(a) for a in args)
-    return WindowColumn("", name.upper(), given, UNKNOWN, ignore_nulls=ignore, where=where)
-
-
-def _of_values(function: exp.Expr) -> exp.Expr:
-    """`percentile_cont(p) WITHIN GROUP (ORDER BY x)` as `percentile(x, p)` and `mode() WITHIN GROUP (ORDER BY x)` as
-    `mode(x, true)`, which Spark makes of them."""
-    match function:
-        case exp.WithinGroup(
-            this=exp.AnonymousAggFunc(this=str(name), expressions=args),
-            expression=exp.Order(expressions=[exp.Ordered(this=value) as order]),
-        ) if name.upper() in _OF_VALUES and not order.args.get("desc"):
-            called, more = _OF_VALUES[name.upper()]
-            return exp.AnonymousAggFunc(this=called, expressions=[value, *args, *more])
-        case _:
-            return function
-
-
-_OF_VALUES: Mapping[str, tuple[str, list[exp.Expr]]] = {
-    "MODE": ("MODE", [exp.true()]),
-    "PERCENTILE_CONT": ("PERCENTILE", []),
-}
+    within = tuple(ordering(o, column(o.this)) for o in ordered)
+    return WindowColumn("", name.upper(), given, UNKNOWN, ignore_nulls=ignore, where=where, within=within)
 
 
 def _frame(over: exp.Expr) -> str:
