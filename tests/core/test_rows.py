@@ -89,7 +89,8 @@ def test_rows_with_some_values_are_those_that_have_them(
         assert found is not None
         wanted = [tuple(row[n] for n in at) for row in expected]
         assert sorted((tuple(row.values()) for row in found.to_pylist()), key=repr) == sorted(wanted, key=repr)
-    assert (rows_with(asked, ("k",), among, 2) is None) == (len(expected) > 2)
+    few = rows_with(asked, ("k",), among, 2)
+    assert few is None or len(few) == len(expected) <= 2  # by statistics they may have seemed more
 
 
 def test_of_too_many_rows_nothing_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
