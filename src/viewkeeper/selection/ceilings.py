@@ -11,7 +11,7 @@ import numpy as np
 from viewkeeper.selection.arcs import ArcTable
 from viewkeeper.selection.choice import Budget
 from viewkeeper.selection.costs import Costs, Move, Side
-from viewkeeper.selection.falls import Falls
+from viewkeeper.selection.falls import Changes, Falls
 from viewkeeper.selection.graph import ViewGraph
 from viewkeeper.selection.reach import Floats, fill, weights
 
@@ -25,6 +25,7 @@ class Ceilings:
     own        per node, its own maintenance, were it kept
     upkeeps    per node, the least by which maintenance grows with it; it may shrink
     shared     per node, its part of the most that queries save if it is added together with others
+    ahead      all of them but `own` hold until anything else than these is taken
     """
 
     def __init__(self, graph: ViewGraph, costs: Costs) -> None:
@@ -62,20 +63,38 @@ class Ceilings:
     def _start(self) -> None:
         if self.weight is not None:
             self.falls.most = np.append(self.weight, np.zeros(len(self.falls.per_use) - len(self.weight)))
+        self.ahead: frozenset[int] = frozenset()
         self._help(self.costs.kept)
         self.look()
 
     def look(self) -> None:
         """Finds all ceilings anew, for what things cost now."""
+        self._look_ahead(())
         self.falls.look()
         self._find()
 
-    def take(self, move: Move) -> None:
-        """Follows a move that `costs` has taken, one that adds."""
-        changed = [move.query_side, move.upkeep_side] if self.graph.has_updates else [move.query_side]
+    def take(self, move: Move) -> bool:
+        """Follows a move that `costs` has taken, one that adds; whether the ceilings hold."""
         self._help(move.there)
-        self.falls.follow(changed)
+        self.falls.follow(self._changed(move))
+        self.own: Floats = self._own(self.falls.computing.level)
+        return self.ahead.issuperset(move.there)
+
+    def expect(self, ahead: Iterable[int]) -> None:
+        """Finds ceilings that hold until anything else is taken."""
+        self._look_ahead(ahead)
+        self.falls.expect(self._changed(self.costs.move(self.ahead)))
         self._find()
+
+    def _look_ahead(self, ahead: Iterable[int]) -> None:
+        """What was ahead and was not taken gains nothing."""
+        if self.graph.has_updates:
+            self.falls.per_computation[[len(self.graph) + i for i in self.ahead - self.costs.kept]] = 0.0
+        self.ahead = frozenset(ahead)
+        self._help(self.ahead)
+
+    def _changed(self, move: Move) -> list[Changes]:
+        return [move.query_side, move.upkeep_side] if self.graph.has_updates else [move.query_side]
 
     def _help(self, kept: Iterable[int]) -> None:
         """Newly kept views gain from cheaper changes of everything they can be maintained from."""
@@ -91,17 +110,24 @@ class Ceilings:
         n, worth = len(self.graph), self.falls.worth() * _ROUNDING
         self.savings: Floats = worth[:n]
         self.shared: Floats = self.savings if self.is_or else self.falls.worth_together()[:n] * _ROUNDING
-        self.own: Floats = np.zeros(n)
-        self.upkeeps: Floats = self.own
+        self.own = self._own(self.falls.computing.level)
+        self.upkeeps: Floats = self._own(self.falls.computing.low)
         if self.graph.has_updates:
-            self.own = self.updates * (self.maintenance + self.is_view * self.falls.computing.level[n:])
-            self.upkeeps = self.own - worth[n:]
+            self.upkeeps -= worth[n:]
+
+    def _own(self, computed: Floats) -> Floats:
+        n = len(self.graph)
+        if not self.graph.has_updates:
+            return np.zeros(n)
+        own: Floats = self.updates * (self.maintenance + self.is_view * computed[n:])
+        return own
 
     def bound(self, budget: Budget) -> float:
         """A lower bound of τ over all choices within the budget, from what is still to be gained when a run ends.
 
         What a choice O saves beyond what is kept is at most a knapsack of ceilings.
         """
+        self.look()
         left = [i for i in self.graph.candidates if i not in self.costs.kept]
         values = self.shared[left]
         best = -math.inf

@@ -7,6 +7,9 @@ does now. Nothing can fall further than D, its fall were everything kept, so wit
 
 which is linear. So a fall of j by 1 is worth at most rate(j) = value(j) + Σ over x of K(j,x)·rate(x), and several falls
 at once are worth at most the sum. One pass from the top down, over arrays, finds the rates of all nodes.
+
+Rates can be found that hold for a while. Costs only fall, so as long as none falls below some `low`, no slack is less
+than what a costs at its low more than x does now, and no D is more than it is now.
 """
 
 from __future__ import annotations
@@ -25,14 +28,17 @@ Changes = Mapping[int, tuple[float, float]]
 
 
 class Passed:
-    """What pairs pass on, measured against `level`, what each user costs now: to use, or to compute.
+    """What pairs pass on, measured against what each user costs: to use, or to compute.
 
+    level   what that is now
+    low     what it is at least as long as what was found is to hold
     share   K: which share of any fall at most
     alone   how far the user falls at most if the input alone is kept
     """
 
-    def __init__(self, level: Floats, pairs: int) -> None:
-        self.level = level
+    def __init__(self, nodes: int, pairs: int) -> None:
+        self.level = np.zeros(nodes)
+        self.low = np.zeros(nodes)
         self.share = np.zeros(pairs)
         self.alone = np.zeros(pairs)
 
@@ -69,38 +75,50 @@ class Falls:
     def _start(self) -> None:
         nodes, pairs = len(self.lowest), len(self.arcs.pair_user)
         self.cost, self.depth = np.zeros(len(self.own)), np.zeros(len(self.own))
-        self.using, self.computing = Passed(np.zeros(nodes), pairs), Passed(np.zeros(nodes), pairs)
+        self.using, self.computing = Passed(nodes, pairs), Passed(nodes, pairs)
         self.per_computation = np.zeros(nodes)
         self.most: Floats | None = None
         self.rate = np.zeros(nodes)
 
     def look(self) -> None:
         """Finds everything anew."""
-        self._see([dict(enumerate(zip(side.computed, side.used, strict=True))) for side in self.sides])
-        self._pass_on(np.arange(len(self.cost)))
-        self._find_rates()
+        self.moved = [np.arange(len(self.lowest))]
+        self.follow([dict(enumerate(zip(side.computed, side.used, strict=True))) for side in self.sides])
+        self.expect([])
 
     def follow(self, changed: Sequence[Changes]) -> None:
         """These nodes of each side cost something else now."""
-        near = _distinct(self.arcs.near.of(self._see(changed))[0], len(self.cost))
+        rows, computed, used = self._costs(changed)
+        self.computing.level[rows], self.using.level[rows] = computed, used
+        self.moved.append(rows)
+
+    def expect(self, changed: Sequence[Changes]) -> None:
+        """Finds rates that hold as long as nothing costs less than these nodes then would and all others do now."""
+        rows, *lows = self._costs(changed)
+        moved = np.concatenate([*self.moved, rows])
+        for passed, low in zip((self.computing, self.using), lows, strict=True):
+            passed.low[moved] = passed.level[moved]
+            passed.low[rows] = low
+        self.moved = [rows]
+        near = _distinct(self.arcs.near.of(moved)[0], len(self.cost))
         if len(near):
             self._pass_on(near)
         self._find_rates()
 
-    def _see(self, changed: Sequence[Changes]) -> Places:
-        """What nodes cost now; which of all that were."""
+    def _costs(self, changed: Sequence[Changes]) -> tuple[Places, Floats, Floats]:
+        """Which of all nodes change, and what they then cost to compute and to use."""
         nodes = len(self.lowest) // len(self.sides)
         rows = np.array([side * nodes + i for side, some in enumerate(changed) for i in some], dtype=np.intp)
         costs = np.array([cost for some in changed for cost in some.values()]).reshape(-1, 2)
-        self.computing.level[rows], self.using.level[rows] = np.minimum(costs.T, self.dear[rows])
-        return rows
+        computed, used = np.minimum(costs.T, self.dear[rows])
+        return rows, computed, used
 
     def _pass_on(self, near: Places) -> None:
         """What pairs pass on by these arcs."""
-        arcs, used = self.arcs, self.using.level
+        arcs, used, low = self.arcs, self.using.level, self.using.low
         entries, starts = arcs.entries_of_arc.of(near)
         often, inputs = arcs.often[entries], arcs.input[entries]
-        self.cost[near] = self.own[near] + np.add.reduceat(often * used[inputs], starts)
+        self.cost[near] = self.own[near] + np.add.reduceat(often * low[inputs], starts)
         self.depth[near] = np.add.reduceat(often * (used[inputs] - self.lowest[inputs]), starts)
         pairs = _distinct(arcs.pair[entries], len(arcs.pair_user))
         entries, starts = arcs.entries_of_pair.of(pairs)

@@ -24,6 +24,8 @@ from viewkeeper.selection.trials import Followed, Trials, Watched
 
 Bools = NDArray[np.bool_]
 _NOTHING = 1e-9  # of τ(∅): what saves less is noise
+_AHEAD = 16  # candidates that are expected to be taken next
+_LITTLE = 1 / 50  # of all nodes: how many change where it is worth to look ahead
 _AT_ONCE = 16  # candidates that are followed from the same time on
 _FREE = 1e-12  # of the budget: what uses less is free
 
@@ -129,6 +131,7 @@ class Stages:
         self.trials = self._trials()
         # The density of evaluated candidates, -inf for those that are not worth it.
         self.known = np.full(len(self.candidates), -math.inf)
+        self.top = self.known
         self.trace: list[Step] = []
 
     def _trials(self) -> Trials:
@@ -158,6 +161,7 @@ class Stages:
             if not self.trials.is_current[c]:
                 self._look_at(c, top)
             elif self._has_room(self.trials.moves[c].size, self.trials.moves[c].upkeep):
+                self.top = top
                 return c
             else:
                 top[c] = -math.inf
@@ -178,13 +182,22 @@ class Stages:
         move = self.trials.moves[c]
         self.trace.append(self._step(move, float(self.known[c])))
         self.costs.take(move)
-        self.ceilings.take(move)
+        if not self.ceilings.take(move):
+            self.ceilings.expect(self._ahead(move))
         for i in move.there:
             for other in (*self.of_node[i], *(o for layout in self.numbered.layouts[i] for o in self.of_node[layout])):
                 self.is_open[other] = self._is_open(other)
                 if not self.is_open[other]:
                     self.trials.close(other)
         self.trials.take(move)
+
+    def _ahead(self, move: Move) -> list[int]:
+        """What will perhaps be taken next, where candidates are followed and that changes little."""
+        changed = len(move.query_side) + len(move.upkeep_side)
+        if not isinstance(self.trials, Followed) or changed > _LITTLE * len(self.numbered) or len(self.top) <= _AHEAD:
+            return []
+        next_up = np.argpartition(-self.top, _AHEAD)[:_AHEAD]
+        return [i for c in next_up[self.top[next_up] > 0].tolist() for i in self.candidates[c].nodes]
 
     def _is_open(self, c: int) -> bool:
         """Whether nothing of a candidate is kept and its layouts have their view."""
