@@ -8,8 +8,9 @@ from decimal import Decimal
 import pytest
 from duck import Connection
 from hypothesis import given, settings
-from reading import TABLES, bound, follows_every_change, reads_what_is_written
+from reading import TABLES, as_read, bound, follows_every_change, reads_what_is_written
 
+from viewkeeper.sql.unparse import unparse
 from viewkeeper.testing.bags import evaluate
 from viewkeeper.testing.histories import History, histories
 
@@ -141,3 +142,12 @@ def test_not_in_of_an_unknown_value_in_the_condition_of_a_join(joined: str, kept
     """As Spark answers it: the rows with NULL meet each other or not."""
     rows = evaluate(bound(f"SELECT r.a, r.b, t.a AS c, d FROM r {joined}", ("a", "b", "c", "d")), TABLES)
     assert ((None, 3, None, Decimal("7.00")) in rows) == kept
+
+
+@pytest.mark.parametrize("groups", ["SELECT DISTINCT a FROM r", "SELECT a FROM r GROUP BY a"])
+def test_a_subquery_that_reads_groups_stands_above_them(groups: str) -> None:
+    """Spark refuses one beside GROUP BY, also if it reads nothing but the keys."""
+    asked = f"SELECT (SELECT count(*) FROM t WHERE t.a = q.a) AS n FROM ({groups}) AS q"
+    assert unparse(as_read(asked, ("n",))).endswith("GROUP BY `r`.`a`) AS `q`")
+    beside = unparse(as_read("SELECT a, (SELECT count(*) FROM t) AS n FROM r GROUP BY a", ("a", "n")))
+    assert beside.endswith("FROM r AS `r`\nGROUP BY `r`.`a`")

@@ -27,7 +27,8 @@ from viewkeeper.algebra.scalars import ONE, TRUE, Column, Scalar, call
 from viewkeeper.changes.counts import FEW, RowCounts
 from viewkeeper.changes.order import fewest_first
 from viewkeeper.changes.propagate import change
-from viewkeeper.sql.unparse import CurrentTables, unparse
+from viewkeeper.sql.leaves import CurrentTables
+from viewkeeper.sql.unparse import unparse
 from viewkeeper.testing.bags import signed
 from viewkeeper.testing.histories import SCHEMAS, History
 from viewkeeper.testing.strategies import changing_relations

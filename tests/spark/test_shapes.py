@@ -90,6 +90,7 @@ OTHERS = {
     "labelled": "SELECT k, 'all' AS label, count(*) AS n FROM o GROUP BY k, 'all'",
     "best": "SELECT k, sum(price) AS x FROM o GROUP BY k ORDER BY x DESC NULLS LAST, k LIMIT 2",
     "over_best": "SELECT count(*) AS n, sum(x) AS x FROM best",
+    "kinds_of_each": "SELECT q.k, (SELECT count(*) FROM (SELECT DISTINCT e.tag FROM e WHERE e.k = q.k)) AS n FROM (SELECT DISTINCT k FROM o) AS q",
     "most_common": """SELECT a.k, a.n FROM (SELECT k, since, count(*) AS n FROM c GROUP BY k, since) a JOIN (SELECT max(n) AS m, since FROM
                       (SELECT k, since, count(*) AS n FROM c GROUP BY k, since) GROUP BY since) b ON a.since = b.since AND a.n >= b.m""",
     "cheapest": "SELECT id, price FROM o ORDER BY price, id LIMIT 3 OFFSET 1",

@@ -27,11 +27,12 @@ from viewkeeper.sql.clock import at_moment, moment_value
 from viewkeeper.sql.expansion import Expanded
 from viewkeeper.sql.expressions import Refusal
 from viewkeeper.sql.gate import optimized_plan
+from viewkeeper.sql.leaves import CurrentTables
 from viewkeeper.sql.names import table_uses
 from viewkeeper.sql.parse import Tree, function_calls, parse_query, selects_star
 from viewkeeper.sql.statements import CreateView
 from viewkeeper.sql.typing import with_types
-from viewkeeper.sql.unparse import CurrentTables, unparse
+from viewkeeper.sql.unparse import unparse
 from viewkeeper.store.names import backing_name, canonical, split
 from viewkeeper.store.registry import Registry
 from viewkeeper.store.rows import DECLARED_TYPE

@@ -12,10 +12,11 @@ from viewkeeper.changes.relevance import narrowed
 from viewkeeper.changes.stored import Kept, KeptBag, StoredForm, storable_names, stored_form
 from viewkeeper.errors import InternalError
 from viewkeeper.sql.clock import at_moment
+from viewkeeper.sql.leaves import Leaves
 from viewkeeper.sql.names import names_schemas
 from viewkeeper.sql.parse import parse_query
 from viewkeeper.sql.render import quote
-from viewkeeper.sql.unparse import Leaves, unparse
+from viewkeeper.sql.unparse import unparse
 from viewkeeper.store.views import View
 
 FindView = Callable[[str], View | None]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol, assert_never
+from typing import assert_never
 
 from viewkeeper.algebra.node import walk
 from viewkeeper.algebra.normalize import constants
@@ -27,7 +27,6 @@ from viewkeeper.algebra.relations import (
     Scan,
     ScanColumn,
     SetOperation,
-    Side,
     State,
     Top,
     Union,
@@ -37,47 +36,15 @@ from viewkeeper.algebra.relations import (
     WindowColumn,
     names,
 )
-from viewkeeper.algebra.scalars import TRUE, Call, Outer, Scalar
+from viewkeeper.algebra.scalars import TRUE, Call, Outer, Scalar, subqueries
 from viewkeeper.algebra.scalars import columns as columns_of
 from viewkeeper.algebra.sessions import SESSION
 from viewkeeper.algebra.settled import in_order
 from viewkeeper.sql.block import Block, indent, is_constant
+from viewkeeper.sql.leaves import CurrentTables, Leaves
 from viewkeeper.sql.render import NO_ARGUMENT, direction, order_text, quote, render, render_measure, within_group
 
 LONG_EXPRESSION = 2_000  # beyond this a computed column is named in a subquery rather than written out again
-
-
-class Leaves(Protocol):
-    """What stands in FROM for a table's states and changes."""
-
-    def state(self, table: str, state: State) -> str:
-        """A table reference without alias, such as `t VERSION AS OF 3`."""
-
-    def changes(self, table: str, columns: tuple[ScanColumn, ...]) -> str:
-        """A query with the source columns, under their own names, and `__vk_weight`."""
-
-    def moment(self, function: str, state: State) -> str:
-        """What a function of the clock gives."""
-
-    def sent(self, join: Join) -> Side | None:
-        """The side of so few rows that Spark is told to send them to the other, if there is one."""
-
-
-class CurrentTables:
-    """Leaves for a definition: every table as it is now."""
-
-    def state(self, table: str, state: State) -> str:
-        return table
-
-    def changes(self, table: str, columns: tuple[ScanColumn, ...]) -> str:
-        cols = "".join(f"{quote(c.source)}, " for c in columns)
-        return f"SELECT {cols}{WEIGHT} FROM changes_of({table})"
-
-    def moment(self, function: str, state: State) -> str:
-        return f"{function}()"
-
-    def sent(self, join: Join) -> Side | None:
-        return None
 
 
 def unparse(rel: Relation, leaves: Leaves | None = None) -> str:
@@ -129,6 +96,8 @@ class _Writer:
                 return replace(below, where=(*below.where, text))
             case Project(input, items):
                 below = self.seen_from(self.block(input), *(i.value for i in items))
+                if below.aggregated and any(_asks_the_row(i.value) for i in items):
+                    below = self.wrap(below)  # beside GROUP BY, Spark takes none
                 mapping = {i.name: self.render(i.value, below.columns) for i in items}
                 if any(len(text) > LONG_EXPRESSION for text in below.columns.values()):
                     below = self.wrap(below)
@@ -372,6 +341,11 @@ class _Writer:
             alias = f"{name}_{count}"
         self.aliases.add(alias.lower())
         return quote(alias)
+
+
+def _asks_the_row(value: Scalar) -> bool:
+    """Whether a subquery in it reads the row it is computed for."""
+    return any(isinstance(n, Outer) for subquery in subqueries(value) for n in walk(subquery.relation))
 
 
 def _column_names(rel: Relation) -> set[str]:
