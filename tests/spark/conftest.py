@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from viewkeeper import Warehouse
-from viewkeeper.algebra.relations import State
-from viewkeeper.runtime import execute
+from viewkeeper.algebra.relations import Scan, State
+from viewkeeper.changes.lookup import Found
+from viewkeeper.runtime import execute, lookups
 from viewkeeper.runtime.reads import ReadOnce
 from viewkeeper.runtime.spark import SMALL_STEP
 
@@ -49,13 +51,21 @@ def wh(shared: Warehouse) -> Iterator[Warehouse]:
 
 @pytest.fixture
 def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The tables that refreshes read as they were or are, not only their changes."""
+    """The tables that refreshes read as they were or are, not only their changes: all of them, or rows of them."""
     tables: list[str] = []
-    state = execute.ReadOnce.state
+    state, answer = execute.ReadOnce.state, lookups.Tables.__call__
 
     def recorded(leaves: ReadOnce, table: str, at: State) -> str:
-        tables.append(table)
+        if not table.startswith("__vk_part"):
+            tables.append(table)
         return state(leaves, table, at)
 
+    def looked_up(tables_of_change: lookups.Tables, scan: Scan, *asked: Any) -> Found | None:
+        found = answer(tables_of_change, scan, *asked)
+        if found is not None:
+            tables.append(scan.table)
+        return found
+
     monkeypatch.setattr(execute.ReadOnce, "state", recorded)
+    monkeypatch.setattr(lookups.Tables, "__call__", looked_up)
     return tables

@@ -35,7 +35,7 @@ def look_up(change: Relation, leaves: ReadOnce) -> Relation:
     if not known:
         return change
     leaves.mention([change])
-    found = prune(drop_empty(looked_up(change, known, _Tables(leaves))))
+    found = prune(drop_empty(looked_up(change, known, Tables(leaves))))
     leaves.mention([found])
     return found
 
@@ -55,7 +55,7 @@ class _Rows:
         return frozenset(row[0] for row in self.held.where(condition).select(quote(column)).collect())
 
 
-class _Tables:
+class Tables:
     """The tables that a change reads, by their files."""
 
     def __init__(self, leaves: ReadOnce) -> None:
