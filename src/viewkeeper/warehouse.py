@@ -6,6 +6,7 @@ import time
 import warnings
 from collections.abc import Callable, Collection, Iterable
 from contextlib import AbstractContextManager, nullcontext
+from functools import cached_property
 from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any
@@ -59,6 +60,7 @@ from viewkeeper.store.views import View
 if TYPE_CHECKING:
     from viewkeeper.runtime.execute import Executor
     from viewkeeper.runtime.spark import SparkSession
+    from viewkeeper.store.rows import FileRows
 
 Progress = Callable[[str, str], None]  # view, what happens to it now
 
@@ -263,6 +265,7 @@ class Warehouse:
     def audit(self, *names: str, progress: Progress = _silent) -> AuditReport:
         """Compare views with a recompute of their queries at the versions they cover, as bags, both ways."""
         from viewkeeper.runtime.audit import difference  # noqa: PLC0415
+        from viewkeeper.runtime.spark import fitting  # noqa: PLC0415
 
         views = [self.registry.get(split(n)) for n in names] if names else list(self.registry.views().values())
         audits = []
@@ -272,7 +275,7 @@ class Warehouse:
             progress(view.name, "comparing it with a recompute")
             started = time.monotonic()
             rows = sum(self.tables.log(t).snapshot().rows or 0 for t in view.tables)
-            found = difference(view, self.registry, executor.session(view, executor.fitting(rows)))
+            found = difference(view, self.registry, executor.session(view, fitting(self.settings, rows)))
             examples = [f"missing {r}" for r in found.missing[:3]] + [f"extra {r}" for r in found.extra[:3]]
             audits.append(
                 Audit(
@@ -450,7 +453,15 @@ class Warehouse:
     def _executor(self) -> Executor:
         from viewkeeper.runtime.execute import Executor  # noqa: PLC0415
 
-        return Executor(self.spark, self.registry, self.settings)
+        return Executor(self.spark, self.registry, self.settings, self._file_rows)
+
+    @cached_property
+    def _file_rows(self) -> FileRows:
+        """What this process reads of data files by itself, and keeps of them."""
+        from viewkeeper.store.columns import FileColumns  # noqa: PLC0415 - Arrow takes a while to load
+        from viewkeeper.store.rows import FileRows  # noqa: PLC0415
+
+        return FileRows(FileColumns(self.settings.kept_bytes))
 
     def _creator(self) -> Any:
         from viewkeeper.runtime.create import Creator  # noqa: PLC0415

@@ -60,7 +60,7 @@ class Slow(dict[tuple[str, ...], str]):
 
 def test_what_is_read_at_the_same_time_gets_names_of_its_own() -> None:
     """Else one table's rows would stand in the place of another's."""
-    leaves, names = ReadOnce(None, PinnedLeaves({}), {}, lambda *_: None), []  # type: ignore[arg-type,var-annotated]
+    leaves, names = ReadOnce(None, PinnedLeaves({}), {}, lambda *_: None, None), []  # type: ignore[arg-type,var-annotated]
     leaves.held = Slow()
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda n: leaves.hold((f"t{n}", "came"), lambda: Frame(names)), range(20)))  # type: ignore[arg-type,return-value]

@@ -17,12 +17,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from viewkeeper.store.changes import CHANGE_TYPE
+from viewkeeper.store.columns import FileColumns
 from viewkeeper.store.files import DataFiles
-from viewkeeper.store.rows import MOST_ROWS, Part, net_change, rows_of, rows_with
+from viewkeeper.store.rows import MOST_ROWS, FileRows, Part
 
 pytestmark = pytest.mark.core
 
 KEY = {"k": "long", "name": "string"}
+READ = FileRows(FileColumns(10_000))  # little is kept for long
 
 
 def schema(types: dict[str, object]) -> str:
@@ -57,7 +59,7 @@ def test_a_net_change_is_what_came_less_what_went(
     expected.subtract(Counter(went))
     for row, what in zip(told, said, strict=True):
         expected[row] += 1 if what in ("insert", "update_postimage") else -1
-    net = net_change(parts, ("k", "name"))
+    net = READ.net_change(parts, ("k", "name"))
     assert net is not None
     found = [tuple(row.values()) for row in net.to_pylist()]
     assert sorted(found, key=repr) == sorted(((*row, n) for row, n in expected.items() if n), key=repr)
@@ -85,36 +87,59 @@ def test_rows_with_some_values_are_those_that_have_them(
     expected = [row for row in left if row[0] in keys and (named is None or row[1] in named)]
     asked = DataFiles(schema(KEY), first, ((second[0], tuple(gone)),))
     for columns, at in ((("k", "name"), (0, 1)), (("name",), (1,))):
-        found = rows_with(asked, columns, among, 100)
+        found = READ.rows_with(asked, columns, among, 100)
         assert found is not None
         wanted = [tuple(row[n] for n in at) for row in expected]
         assert sorted((tuple(row.values()) for row in found.to_pylist()), key=repr) == sorted(wanted, key=repr)
-    few = rows_with(asked, ("k",), among, 2)
+    few = READ.rows_with(asked, ("k",), among, 2)
     assert few is None or len(few) == len(expected) <= 2  # by statistics they may have seemed more
 
 
 def test_of_too_many_rows_nothing_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Values between the least and the greatest that a file has tell about how many of its rows have them."""
     many = files(tmp_path, pa.table({"k": [*range(1000)] * 5}), {"k": "long"})
-    found = rows_with(many, ("k",), {"k": [*range(990, 2000)]}, 50)
+    found = READ.rows_with(many, ("k",), {"k": [*range(990, 2000)]}, 50)
     assert found is not None and len(found) == 50
     monkeypatch.setattr(pq.ParquetFile, "read_row_group", lambda *_: pytest.fail("read"))
-    assert rows_with(many, ("k",), {"k": [*range(500)]}, 50) is None
-    outside = rows_with(many, ("k",), {"k": [-1, 5000]}, 50)
+    assert READ.rows_with(many, ("k",), {"k": [*range(500)]}, 50) is None
+    outside = READ.rows_with(many, ("k",), {"k": [-1, 5000]}, 50)
     assert outside is not None and len(outside) == 0
+
+
+def test_what_was_read_is_kept_while_there_is_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The columns used last stay; of a file only those are read that are not there."""
+    table = pa.table({name: pa.array(range(1000)) for name in "abc"})
+    file = files(tmp_path, table, dict.fromkeys("abc", "long"))
+    room = int(2.9 * table["a"].nbytes)  # two columns, and what the file tells of itself
+    read, wanted = FileRows(FileColumns(room)), []
+    of_group = pq.ParquetFile.read_row_group
+    monkeypatch.setattr(
+        pq.ParquetFile, "read_row_group", lambda f, n, names: wanted.append(names) or of_group(f, n, names)
+    )
+    for columns in ("a", "ab", "c", "cb", "a"):
+        assert read.rows_of(file, tuple(columns)) == table.select(list(columns))
+    assert wanted == [["a"], ["b"], ["c"], ["a"]]
+    assert read.columns.held <= room
+
+
+def test_another_file_under_the_same_name_is_read_anew(tmp_path: Path) -> None:
+    file = files(tmp_path, pa.table({"k": [1, 2]}), {"k": "long"})
+    assert READ.rows_of(file, ("k",)) == pa.table({"k": [1, 2]})
+    pq.write_table(pa.table({"k": [3]}), file.whole[0])
+    assert READ.rows_of(file, ("k",)) == pa.table({"k": [3]})
 
 
 def test_numbers_that_are_equal_to_spark_are_equal_here(tmp_path: Path) -> None:
     came = pa.table({"x": pa.array([0.0, math.nan, 1.5], pa.float64())})
     went = pa.table({"x": pa.array([-0.0, -math.nan], pa.float64())})
     types: dict[str, object] = {"x": "double"}
-    net = net_change([Part(files(tmp_path, came, types), 1), Part(files(tmp_path, went, types), -1)], ("x",))
+    net = READ.net_change([Part(files(tmp_path, came, types), 1), Part(files(tmp_path, went, types), -1)], ("x",))
     assert net is not None
     assert net.to_pylist() == [{"x": 1.5, "__vk_weight": 1}]
 
 
 def test_a_column_that_came_later_than_a_file_is_null_in_it_and_case_does_not_count(tmp_path: Path) -> None:
-    read = rows_of(files(tmp_path, pa.table({"K": pa.array([1, 2])}), KEY), ("k", "name"))
+    read = READ.rows_of(files(tmp_path, pa.table({"K": pa.array([1, 2])}), KEY), ("k", "name"))
     assert read is not None
     assert read.to_pylist() == [{"k": 1, "name": None}, {"k": 2, "name": None}]
 
@@ -124,7 +149,7 @@ def test_moments_are_read_as_they_were_stored(tmp_path: Path) -> None:
     table = pa.table({"at": pa.array([moment], pa.timestamp("us", "UTC")), "d": pa.array([Decimal("1.50")])})
     types: dict[str, object] = {"at": "timestamp", "d": "decimal(3,2)"}
     for old in (False, True):
-        read = rows_of(files(tmp_path, table, types, use_deprecated_int96_timestamps=old), ("at", "d"))
+        read = READ.rows_of(files(tmp_path, table, types, use_deprecated_int96_timestamps=old), ("at", "d"))
         assert read is not None
         assert read.to_pylist() == [{"at": moment, "d": Decimal("1.50")}]
 
@@ -134,19 +159,19 @@ def test_what_may_mean_something_else_is_left_to_spark(tmp_path: Path) -> None:
     julian = day.replace_schema_metadata({"org.apache.spark.legacyDateTime": ""})
     numbers = files(tmp_path, pa.table({"k": [1]}), {"k": "long"})
     many = files(tmp_path, pa.table({"k": range(MOST_ROWS + 1)}), {"k": "long"})
-    assert rows_of(many, ("k",)) is None
-    assert rows_of(files(tmp_path, day, {"day": "date"}), ("day",)) is not None
-    assert rows_of(files(tmp_path, julian, {"day": "date"}), ("day",)) is None
-    assert rows_of(numbers, ("k",)) is not None
+    assert READ.rows_of(many, ("k",)) is None
+    assert READ.rows_of(files(tmp_path, day, {"day": "date"}), ("day",)) is not None
+    assert READ.rows_of(files(tmp_path, julian, {"day": "date"}), ("day",)) is None
+    assert READ.rows_of(numbers, ("k",)) is not None
     assert (
-        rows_of(numbers, ()) is None and net_change([Part(numbers, 1)], ()) is None
+        READ.rows_of(numbers, ()) is None and READ.net_change([Part(numbers, 1)], ()) is None
     )  # how many they are, a table without columns would not tell
-    assert rows_of(DataFiles(schema({"k": "integer"}), numbers.whole), ("k",)) is None  # the file has another type
-    assert rows_of(DataFiles(schema({"k": {"type": "array"}}), numbers.whole), ("k",)) is None
+    assert READ.rows_of(DataFiles(schema({"k": "integer"}), numbers.whole), ("k",)) is None  # the file has another type
+    assert READ.rows_of(DataFiles(schema({"k": {"type": "array"}}), numbers.whole), ("k",)) is None
     texts = files(tmp_path, pa.table({"day": ["Sunday   "]}), {"day": "string"})
     char = texts.schema.replace("{}", '{"__CHAR_VARCHAR_TYPE_STRING": "char(9)"}')
-    assert rows_of(texts, ("day",)) is not None
-    assert rows_of(DataFiles(char, texts.whole), ("day",)) is None  # which Spark pads 'Sunday' for
-    assert rows_of(DataFiles(char.replace("char", "varchar"), texts.whole), ("day",)) is not None
-    assert rows_of(DataFiles(numbers.schema, (), ((numbers.whole[0], (0,)),)), ("k",)) is None  # rows were deleted
-    assert rows_of(DataFiles(numbers.schema, (str(tmp_path / "gone.parquet"),)), ("k",)) is None
+    assert READ.rows_of(texts, ("day",)) is not None
+    assert READ.rows_of(DataFiles(char, texts.whole), ("day",)) is None  # which Spark pads 'Sunday' for
+    assert READ.rows_of(DataFiles(char.replace("char", "varchar"), texts.whole), ("day",)) is not None
+    assert READ.rows_of(DataFiles(numbers.schema, (), ((numbers.whole[0], (0,)),)), ("k",)) is None  # rows were deleted
+    assert READ.rows_of(DataFiles(numbers.schema, (str(tmp_path / "gone.parquet"),)), ("k",)) is None

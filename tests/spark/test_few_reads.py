@@ -13,11 +13,10 @@ from viewkeeper.algebra.node import walk
 from viewkeeper.algebra.relations import Relation, Scan, inputs
 from viewkeeper.changes.counts import RowCounts
 from viewkeeper.changes.parts import Computed
-from viewkeeper.runtime import lookups
 from viewkeeper.runtime.few import given
 from viewkeeper.runtime.reads import ReadOnce
 from viewkeeper.store.files import DataFiles
-from viewkeeper.store.rows import rows_with
+from viewkeeper.store.rows import FileRows
 
 pytestmark = pytest.mark.spark
 
@@ -80,9 +79,9 @@ def test_what_a_change_meets_is_looked_up(wh: Warehouse, monkeypatch: pytest.Mon
     asked: list[tuple[tuple[str, ...], dict[str, set[int]], int]] = []
 
     def looked_up(
-        files: DataFiles, columns: tuple[str, ...], among: Mapping[str, Sequence[int]], most: int
+        rows: FileRows, files: DataFiles, columns: tuple[str, ...], among: Mapping[str, Sequence[int]], most: int
     ) -> pa.Table:
-        found = rows_with(files, columns, among, most)
+        found = rows_with(rows, files, columns, among, most)
         assert found is not None
         asked.append((columns, {c: set(values) for c, values in among.items()}, len(found)))
         return found
@@ -98,7 +97,8 @@ def test_what_a_change_meets_is_looked_up(wh: Warehouse, monkeypatch: pytest.Mon
         f"CREATE MATERIALIZED VIEW chain REFRESH POLICY INCREMENTAL STRICT AS {CHAIN}",
         "UPDATE customers SET region = 'r9' WHERE id = 7",
     )
-    monkeypatch.setattr(lookups, "rows_with", looked_up)
+    rows_with = FileRows.rows_with
+    monkeypatch.setattr(FileRows, "rows_with", looked_up)
     read: list[str] = []
     state = ReadOnce.state
     monkeypatch.setattr(ReadOnce, "state", lambda leaves, t, s: read.append(t) or state(leaves, t, s))

@@ -23,14 +23,14 @@ from viewkeeper.changes.stored import storable_names
 from viewkeeper.errors import ConflictError, SqlError, StorageError
 from viewkeeper.planner.build import content_cost
 from viewkeeper.planner.cost import Sizes
-from viewkeeper.runtime.commit import committing
+from viewkeeper.runtime.commit import Commits, committing
 from viewkeeper.runtime.define import sql_error
-from viewkeeper.runtime.execute import Executor
 from viewkeeper.runtime.failures import translate
 from viewkeeper.runtime.forms import content_query, form_of, maintained, public_relation
 from viewkeeper.runtime.guard import only_installer
 from viewkeeper.runtime.look import Versions, clock_moments
 from viewkeeper.runtime.measured import cost_parts
+from viewkeeper.runtime.spark import fitting
 from viewkeeper.runtime.takeover import Takeover, takeover, told
 from viewkeeper.settings import Settings
 from viewkeeper.sql.render import quote, string_literal
@@ -99,7 +99,7 @@ class Creator:
             moves=True,
             one_moment=found.standing.one_moment,
         )
-        session = self._executor.session(view, {})
+        session = self._session(view, {})
         properties = {VIEW_PROPERTY: view.to_json(), "comment": view.comment or ""}
         with self._one_commit(session, view, note):
             self._check_unchanged(view, found)
@@ -122,14 +122,12 @@ class Creator:
         if self.registry.log(view).version() != found.standing.version:
             raise ConflictError(f"{view.name} was changed by another process at the same time; nothing was applied")
 
-    @property
-    def _executor(self) -> Executor:
-        return Executor(self.spark, self.registry, self.settings)
+    def _session(self, view: View, more: Mapping[str, str]) -> SparkSession:
+        return Commits(self.spark, self.registry).session(view, more)
 
     def _make_table(self, view: View, note: RefreshNote, query: str, rows: int | None, *, replace: bool) -> None:
         """Make the table by one statement that reads so many rows; None, if nobody knows."""
-        fitting = self._executor.fitting(rows) if rows is not None else {}
-        session = self._executor.session(view, fitting)
+        session = self._session(view, fitting(self.settings, rows))
         with self._one_commit(session, view, note):
             session.sql(_create_table(view, note, query, replace=replace)).collect()
 
@@ -153,7 +151,7 @@ class Creator:
             for name, _ in view.columns
         )
         comment = f" COMMENT {string_literal(view.comment)}" if view.comment else ""
-        session = self._executor.session(view, {})
+        session = self._session(view, {})
         shown = f"({columns}){comment}\nTBLPROPERTIES ({_listed({_SHOWS: _digest(view)})})"
         session.sql(f"CREATE OR REPLACE VIEW {view.name} {shown}\nAS {unparse(public_relation(view))}")
 

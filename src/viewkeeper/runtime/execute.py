@@ -47,6 +47,7 @@ from viewkeeper.sql.render import quote
 from viewkeeper.sql.unparse import unparse
 from viewkeeper.store.commits import NewFiles
 from viewkeeper.store.registry import Registry
+from viewkeeper.store.rows import FileRows
 from viewkeeper.store.views import RefreshNote, View
 
 Tell = Callable[[str], None]
@@ -89,6 +90,7 @@ class Executor:
     spark: SparkSession
     registry: Registry
     settings: Settings
+    file_rows: FileRows
 
     @property
     def commits(self) -> Commits:
@@ -267,7 +269,7 @@ class Executor:
 
     def leaves(self, look: Look, session: SparkSession, *read: Relation) -> ReadOnce:
         rows = {table: sizes.rows for table, sizes in look.situation.sizes.items()}
-        return ReadOnce(session, look.leaves, rows, self.registry.tables.log, *read)
+        return ReadOnce(session, look.leaves, rows, self.registry.tables.log, self.file_rows, *read)
 
     def untouched(self, look: Look, note: RefreshNote) -> Outcome:
         reason = "the changes of its sources do not change it"
@@ -305,10 +307,6 @@ class Executor:
     def note_of(self, job: Job) -> RefreshNote:
         note = self.commits.note(job.look, "incremental", job.step.reason, job.step.cost, job.left)
         return replace(note, started=job.started)
-
-    def fitting(self, rows: int) -> Mapping[str, str]:
-        """Settings for a step over so many rows."""
-        return SMALL_STEP if rows <= self.settings.small_rows else {}
 
     def session(self, view: View, more: Mapping[str, str]) -> SparkSession:
         return self.commits.session(view, more)

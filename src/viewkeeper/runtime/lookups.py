@@ -20,7 +20,6 @@ from viewkeeper.changes.lookup import Conditions, Found, Values, looked_up
 from viewkeeper.runtime.few import given, set_down
 from viewkeeper.runtime.reads import ReadOnce
 from viewkeeper.sql.render import quote, render
-from viewkeeper.store.rows import rows_with
 
 MOST_FOUND = 100_000  # rows, or values that are looked for: what this process hands to Spark in a tenth of a second
 MOST_READ_ALONE = 5_000_000  # rows of a table: where Spark has other machines, they read a larger one sooner
@@ -85,7 +84,7 @@ class Tables:
         if files is None:
             return None
         among = {column: list(values) for column, values in asked}
-        rows = rows_with(files, self.leaves.columns(table), among, MOST_FOUND)
+        rows = self.leaves.file_rows.rows_with(files, self.leaves.columns(table), among, MOST_FOUND)
         if rows is None:
             return None
         held = given(self.leaves.session, rows)

@@ -49,12 +49,11 @@ from viewkeeper.runtime.few import FETCHED_ROWS, PLANNED_ROWS, fetched, given
 from viewkeeper.runtime.seen import Asked, FirstRead, few, here, many
 from viewkeeper.sql.render import quote, render, string_literal
 from viewkeeper.sql.unparse import unparse
-from viewkeeper.store import rows as stored
 from viewkeeper.store.changes import CHANGE_TYPE, Feed, FeedFiles, Files
 from viewkeeper.store.files import DataFiles, file_name, local
 from viewkeeper.store.leaves import SIGN, PinnedLeaves
 from viewkeeper.store.log import TableLog
-from viewkeeper.store.rows import Part
+from viewkeeper.store.rows import FileRows, Part
 
 FIRST_ROWS = 1_000_000  # a change of more rows is not read before its use
 
@@ -68,12 +67,14 @@ class ReadOnce:
         pinned: PinnedLeaves,
         rows: Mapping[str, int],
         logs: Callable[[str], TableLog],
+        file_rows: FileRows,
         *read: Relation,
     ) -> None:
         self.session = session
         self.pinned = pinned
         self.rows = rows
         self.logs = logs
+        self.file_rows = file_rows
         self.held: dict[tuple[str, ...], str] = {}  # by what was read, with its columns if not all
         self.first: dict[str, FirstRead] = {}
         self.numbers = count(1)  # changes are read first by several threads: no two names may be the same
@@ -170,7 +171,7 @@ class ReadOnce:
         columns = self.columns(table) if small else ()  # Spark leaves out by itself what a plan does not use
 
         def read() -> DataFrame:
-            rows = stored.rows_of(files, columns) if small and files is not None else None
+            rows = self.file_rows.rows_of(files, columns) if small and files is not None else None
             if rows is not None:
                 return given(self.session, rows)
             frame = self.session.sql(f"SELECT * FROM {text}") if files is None else rows_of(self.session, files)
@@ -214,7 +215,7 @@ class ReadOnce:
     def _read_first(self, table: str, read: Mapping[str, str], asked: Asked) -> FirstRead:
         pending = self.pinned.pins[table].change
         if pending.rows <= FETCHED_ROWS and (parts := self.parts(table)):
-            rows = stored.net_change(parts, asked.columns)
+            rows = self.file_rows.net_change(parts, asked.columns)
             if rows is not None:
                 return here(self.session, rows, asked)
         change = Changes(table, tuple(ScanColumn(name, name, type_) for name, type_ in read.items()))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from viewkeeper.errors import SetupError
 from viewkeeper.runtime.guard import only_installer
+from viewkeeper.settings import Settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -53,6 +54,11 @@ def known_step(spark: SparkSession, rows: float | None) -> dict[str, str]:
 def few_rows_step(spark: SparkSession, rows: int) -> dict[str, str]:
     """Settings for a step over so few rows that one task can do it, compiled only if that pays."""
     return SMALL_STEP if rows <= _COMPILED_FROM else known_step(spark, rows)
+
+
+def fitting(settings: Settings, rows: int | None) -> Mapping[str, str]:
+    """Settings for a step over so many rows; None: nobody knows."""
+    return SMALL_STEP if rows is not None and rows <= settings.small_rows else {}
 
 
 def settle(session: SparkSession, spark: SparkSession, confs: Mapping[str, str] | None = None) -> None:
