@@ -67,10 +67,10 @@ test-spark: setup java ## The tests on a local Spark
 	$(BIN)/pytest -m spark -n 2 --dist worksteal --timeout 900 --durations=15
 
 .PHONY: fuzz
-fuzz: setup java ## Random views and histories on a local Spark; EXAMPLES=n says how many
-	VIEWKEEPER_FUZZ=$(or $(EXAMPLES),20) $(BIN)/pytest -m spark tests/spark/test_random_views.py tests/spark/test_shapes.py \
-		tests/spark/test_refresh.py tests/spark/test_change_kinds.py tests/spark/test_stack.py tests/spark/test_tpch.py tests/spark/test_two_ways.py \
-		tests/spark/test_bench_cases.py
+fuzz: setup java ## Every shape, then random views and histories on a local Spark for MINUTES=n; SEED=n repeats
+	VIEWKEEPER_FUZZ=$(or $(MINUTES),10) $(if $(SEED),VIEWKEEPER_SEED=$(SEED)) $(BIN)/pytest -m spark \
+		tests/spark/test_shapes.py tests/spark/test_refresh.py tests/spark/test_change_kinds.py tests/spark/test_stack.py \
+		tests/spark/test_tpch.py tests/spark/test_two_ways.py tests/spark/test_bench_cases.py tests/spark/test_random_views.py
 
 .PHONY: format
 format: setup ## Format the code and fix what ruff can fix

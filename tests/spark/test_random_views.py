@@ -1,16 +1,22 @@
 """Random views and random histories on real Delta tables, against recompute: a few here, more by `make fuzz`.
 
-A failing example is shrunk, and printed with a line that repeats it.
+With VIEWKEEPER_FUZZ=n rounds of random examples follow each other for n minutes, each with a seed that is printed. A
+failing example is shrunk. VIEWKEEPER_SEED=seed begins with that round.
 """
 
 from __future__ import annotations
 
 import os
+import random
+import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
 
 import pytest
 from checks import FEED, rows, run
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
 from viewkeeper import Warehouse
@@ -24,9 +30,10 @@ from viewkeeper.testing.values import Row, Value
 
 pytestmark = pytest.mark.spark
 
-FUZZ = "VIEWKEEPER_FUZZ" in os.environ
-EXAMPLES = int(os.environ.get("VIEWKEEPER_FUZZ", "1"))  # by default always the same one
-VIEWS = 4
+MINUTES = float(os.environ.get("VIEWKEEPER_FUZZ", "0"))
+SEED = os.environ.get("VIEWKEEPER_SEED")
+EXAMPLES = 3 if MINUTES else 1  # in a round
+VIEWS = 8 if MINUTES else 4  # that follow the same history
 STEPS = 2
 
 
@@ -84,27 +91,43 @@ def literal(value: Value, type_: str) -> str:
     return f"CAST({text} AS {type_})"
 
 
-@settings(
-    max_examples=EXAMPLES,
-    derandomize=not FUZZ,
-    database=None,
-    deadline=None,
-    print_blob=True,
-    suppress_health_check=list(HealthCheck),
-)
-@given(st.lists(views(), min_size=VIEWS, max_size=VIEWS), histories(steps=STEPS))
-def test_random_views_follow_random_histories(shared: Warehouse, definitions: list[Relation], history: History) -> None:
-    shared.sql("CREATE SCHEMA IF NOT EXISTS random")
-    shared.sql("USE random")
+def test_random_views_follow_random_histories(shared: Warehouse, capsys: pytest.CaptureFixture[str]) -> None:
+    """By default one example, always the same."""
+    ends, followed = time.monotonic() + 60 * MINUTES, 0
+
+    @settings(
+        max_examples=EXAMPLES, database=None, deadline=None, print_blob=True, suppress_health_check=list(HealthCheck)
+    )
+    @given(st.lists(views(), min_size=VIEWS, max_size=VIEWS), histories(steps=STEPS))
+    def example(definitions: list[Relation], history: History) -> None:
+        nonlocal followed
+        with schema_of_its_own(shared):
+            followed += follow(shared, [unparse(definition) for definition in definitions], history)
+
+    first = int(SEED) if SEED else random.randrange(10**6) if MINUTES else 0
+    for round_seed in count(first):
+        seed(round_seed)(example)()
+        if MINUTES:
+            with capsys.disabled():
+                print(f"\nseed {round_seed}: right; {followed} views x histories so far", flush=True)
+        if time.monotonic() >= ends:
+            break
+
+
+@contextmanager
+def schema_of_its_own(wh: Warehouse) -> Iterator[None]:
+    wh.sql("CREATE SCHEMA IF NOT EXISTS random")
+    wh.sql("USE random")
     try:
-        follow(shared, [unparse(definition) for definition in definitions], history)
+        yield
     finally:
-        for name in [n for n in shared.registry.views() if n.startswith("random.")]:
-            shared.drop(name, cascade=True, if_exists=True)
-        shared.sql("USE default")
+        for name in [n for n in wh.registry.views() if n.startswith("random.")]:
+            wh.drop(name, cascade=True, if_exists=True)
+        wh.sql("USE default")
 
 
-def follow(wh: Warehouse, queries: list[str], history: History) -> None:
+def follow(wh: Warehouse, queries: list[str], history: History) -> int:
+    """Refresh and compare the views after each step; how many of them there are."""
     mirror = Mirror(wh)
     mirror.create(history)
     names = []
@@ -123,6 +146,7 @@ def follow(wh: Warehouse, queries: list[str], history: History) -> None:
             else:
                 shown, wanted = rows(wh, f"SELECT * FROM {name}"), rows(wh, text)
                 assert shown == wanted, f"{text}\nmissing {wanted - shown}\nextra {shown - wanted}"
+    return len(names)
 
 
 def create(wh: Warehouse, name: str, query: str) -> bool:
