@@ -27,6 +27,7 @@ from viewkeeper.algebra.scalars import ONE, TRUE, Column, Scalar, call
 from viewkeeper.changes.counts import FEW, RowCounts
 from viewkeeper.changes.order import fewest_first
 from viewkeeper.changes.propagate import change
+from viewkeeper.planner.cost import LOOKED_UP, Sizes, reading
 from viewkeeper.sql.leaves import CurrentTables
 from viewkeeper.sql.unparse import unparse
 from viewkeeper.testing.bags import signed
@@ -156,3 +157,19 @@ def test_spark_is_told_by_the_name_of_what_is_sent() -> None:
     text = unparse(Project(both, pass_through(tuple(f for f in both.schema if f.name != WEIGHT))), Small())
     assert "SELECT /*+ BROADCAST(`nations`, `q`) */ " in text and ") AS `q`\nINNER JOIN (" in text
     assert "SELECT /*+ BROADCAST(`lines_changes`) */ " in text
+
+
+def test_what_can_be_looked_up_costs_less_than_what_is_read() -> None:
+    """Of few new lines, their orders and those orders' customers; of many, or where Spark has to read, all of both."""
+    old = Join(CUSTOMER, ORDERS, "inner", same("c_key", "o_customer"))
+    new = Join(old, NEW_LINES, "inner", same("o_key", "l_order"))
+    tables = {"customer": 150_000, "orders": 1_500_000, "lines": 6_000_000}
+
+    def rows_read(here: set[str], changed: int) -> int:
+        sizes = {t: Sizes(rows, changed if t == "lines" else 0, t in here) for t, rows in tables.items()}
+        return reading(new, sizes, KEYS).rows_read - changed
+
+    assert rows_read(set(), 3_000) == rows_read(set(tables), 30_000) == 1_650_000
+    assert rows_read(set(tables), 3_000) == 1_650_000 // LOOKED_UP
+    assert rows_read({"lines", "orders"}, 3_000) == 150_000 + 1_500_000 // LOOKED_UP
+    assert rows_read({"lines", "customer"}, 3_000) == 1_650_000  # which customers, only orders could tell

@@ -40,6 +40,8 @@ from viewkeeper.algebra.relations import Values as Rows
 from viewkeeper.algebra.scalars import Column, Scalar, conjuncts, own_columns, subqueries, substitute
 from viewkeeper.changes.meeting import met_columns
 
+KNOWN_ROWS = 20_000  # of a change: the values of more are not looked for
+
 Values = frozenset[Any]  # of one column; NULL is None
 Told = Callable[[], Values]  # which may take a query to find out: nobody asks unless a table can be asked for them
 Known = dict[str, Told]

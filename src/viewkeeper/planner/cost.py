@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass, replace
+from dataclasses import astuple, dataclass, field, replace
 from math import isinf
 
 from viewkeeper.algebra.keys import NOTHING, Declared
 from viewkeeper.algebra.node import walk
 from viewkeeper.algebra.relations import Aggregate, Changes, Join, Relation, Scan, Top, Window
 from viewkeeper.changes.counts import RowCounts
+from viewkeeper.changes.lookup import KNOWN_ROWS, Conditions, Found, Values, looked_up
+from viewkeeper.changes.meeting import can_spread
 from viewkeeper.changes.together import read_once
 
 
@@ -78,6 +80,7 @@ APPEND = Cost(fixed=0.15)
 REWRITE = Cost(fixed=0.45)
 MERGE = Cost(fixed=0.75)
 OVERWRITE = Cost(fixed=0.45)
+LOOKED_UP = 4  # times as many rows are looked through for values as are read and joined in the same time
 # MERGE joins all rows of a view with the change, once to find the touched files and once to write these anew. Keys that
 # are spread over the view touch all of them.
 MERGE_JOINS = 2
@@ -85,10 +88,11 @@ MERGE_JOINS = 2
 
 @dataclass(frozen=True)
 class Sizes:
-    """What is known of a table: its rows, and how many change rows are pending."""
+    """What is known of a table: its rows, how many change rows are pending, and whether its files can be read here."""
 
     rows: int
     change_rows: int = 0
+    here: bool = False
 
 
 def reading(rel: Relation, sizes: Mapping[str, Sizes], declared: Declared = NOTHING) -> Cost:
@@ -96,9 +100,12 @@ def reading(rel: Relation, sizes: Mapping[str, Sizes], declared: Declared = NOTH
     tables = {table: known.rows for table, known in sizes.items()}
     changes = {table: known.change_rows for table, known in sizes.items()}
     counts = RowCounts(tables, changes, declared, guessing=True)
+    once, found = read_once(rel, lambda rows: counts.saved(rows) > 0), _Lookups(sizes, tables)
     total = Cost()
-    for node in walk(read_once(rel, lambda rows: counts.saved(rows) > 0)):
+    for node in walk(looked_up(once, found.known(once), found)):
         match node:
+            case Scan(table) if table in found.rows:
+                total += Cost(rows_read=found.rows[table] // LOOKED_UP, reads=1)
             case Scan(table):
                 total += Cost(rows_read=tables.get(table, 0), reads=1)
             case Changes(table):
@@ -110,6 +117,35 @@ def reading(rel: Relation, sizes: Mapping[str, Sizes], declared: Declared = NOTH
             case _:
                 pass
     return total
+
+
+_SOME = frozenset((0,))  # values that nobody knows before the change is read
+
+
+@dataclass(frozen=True)
+class _Lookups:
+    """What a refresh would look up; and the rows among which it would, by the name of what it would find.
+
+    tables   the rows of tables, to which it adds about how many would be found
+    """
+
+    sizes: Mapping[str, Sizes]
+    tables: dict[str, int]
+    rows: dict[str, int] = field(default_factory=dict)
+
+    def known(self, change: Relation) -> dict[tuple[str, str], Values]:
+        """The columns of changes whose values will be known."""
+        few = {table for table, known in self.sizes.items() if known.here and known.change_rows <= KNOWN_ROWS}
+        leaves = [node for node in walk(change) if isinstance(node, Changes) and node.table in few]
+        return {(leaf.table, c.source): _SOME for leaf in leaves for c in leaf.columns if can_spread(c.type)}
+
+    def __call__(self, scan: Scan, asked: Mapping[str, Values], where: Conditions) -> Found | None:
+        table = self.sizes.get(scan.table)
+        if table is None or not table.here:
+            return None
+        name = " ".join(("found in", scan.table, scan.state, *sorted(asked)))
+        self.rows[name], self.tables[name] = table.rows, min(table.rows, KNOWN_ROWS)
+        return Found(name, {c.source: lambda: _SOME for c in scan.columns if can_spread(c.type)})
 
 
 def _finite(rows: float) -> int:

@@ -7,9 +7,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from viewkeeper.algebra.identity import is_comparable
+from viewkeeper.changes.lookup import KNOWN_ROWS
 from viewkeeper.runtime.checkpoints import checkpointed
 
-FETCHED_ROWS = 20_000  # more rows than this are not brought to the driver
+FETCHED_ROWS = KNOWN_ROWS  # more rows than this are not brought to the driver
 PLANNED_ROWS = 3_000  # more than this take long to plan with: Spark compares its plans, and the driver's rows with them
 
 

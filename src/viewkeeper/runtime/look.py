@@ -16,7 +16,7 @@ from viewkeeper.algebra.reasons import Reason
 from viewkeeper.algebra.relations import Scan
 from viewkeeper.changes.own import OWN
 from viewkeeper.changes.weights import ChangeKind
-from viewkeeper.errors import SourceError
+from viewkeeper.errors import SourceError, ViewkeeperError
 from viewkeeper.planner.build import Situation
 from viewkeeper.planner.cost import MEASURED_ONCE, Rates, Sizes
 from viewkeeper.planner.rates import Own, Sample, fitted, shown
@@ -123,6 +123,8 @@ def look(view: View, registry: Registry, versions: Versions, expected: Mapping[s
         metadata[table] = snapshot.metadata
     own = log.snapshot()
     changed = {t: _kind(p.change) for t, p in pins.items() if isinstance(p.change, Feed | Files)}
+    if changed:
+        sizes = {t: replace(known, here=_read_here(registry, t, pins[t])) for t, known in sizes.items()}
     moments = clock_moments(view, stands.covers, versions.moment)
     clock_moved = moments is not None and is_later(view, moments)
     if moments is not None:
@@ -201,6 +203,14 @@ def _declared(
     relied = {t: relied_on(tables.log(t), pins[t].old, metadata[t]) for t in view.base_tables}
     found = declarations(relied, tables.canonical).declared
     return found if one_moment else Declared(found.keys)
+
+
+def _read_here(registry: Registry, table: str, pin: Pin) -> bool:
+    """Whether this process can read the table's files; one that cannot be opened is left to Delta."""
+    try:
+        return registry.tables.log(table).files(pin.new) is not None
+    except ViewkeeperError:
+        return False
 
 
 def _small(sizes: Mapping[str, Sizes]) -> frozenset[str]:
