@@ -89,6 +89,14 @@ def test_a_constant_argument_stays_one_beside_a_sum_over_a_window() -> None:
     assert re.search(r"STRING_AGG\(`\w+`\.`g`, '-'\)", text)
 
 
+def test_a_histogram_of_few_rows_depends_on_their_order_and_is_settled_wherever_it_stands() -> None:
+    counted = Project(R, (*pass_through(R.schema), Item("n", Literal("3"), "int")))
+    for distinct in (False, True):
+        drawn = Measure("h", "histogram_numeric", ("x", "n"), "array<struct<x:double,y:double>>", distinct=distinct)
+        text = unparse(stored_form(Aggregate(counted, ("g",), (drawn,)), "v").kept.content)
+        assert ("OVER (PARTITION BY" in text) is not distinct  # over windows Spark knows no DISTINCT
+
+
 def test_what_cannot_be_settled_says_why() -> None:
     maps = Scan("r", (ScanColumn("m", "m", "map<string,int>"), ScanColumn("x", "x", "double")))
     assert why_not_settled(Aggregate(maps, (), (Measure("l", "collect_list", ("m",), "array<map<string,int>>"),)))

@@ -60,9 +60,13 @@ def _can_settle(measure: Measure, types: Mapping[str, str]) -> bool:
 
 
 def settled_pick(measure: Measure, types: Mapping[str, str]) -> Measure:
-    """A measure that picks from its rows always in the same way, where that costs no more than to pick in any."""
+    """A measure of kept groups that answers always in the same way, where few rows could make it answer otherwise.
+
+    What is only approximate for many rows stays as it is: to sort them would cost more than they are worth.
+    """
     sortable = all(is_comparable(types[a]) for a in measure.args)
-    return replace(measure, settled=measure.function in _PICKS and sortable)
+    drawn = measure.function == "histogram_numeric" and not measure.distinct
+    return replace(measure, settled=sortable and (measure.function in _PICKS or drawn))
 
 
 def why_not_settled(rel: Aggregate) -> tuple[Measure, str] | None:

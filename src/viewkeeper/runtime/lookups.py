@@ -6,7 +6,7 @@ Arrow looks for values in one column of a file in less time than Spark needs to 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 
@@ -47,11 +47,12 @@ class _Rows:
     held: DataFrame
     planned: DataFrame
 
-    def values(self, column: str, condition: str) -> Values:
-        """The values of a column in rows that fulfil a condition: of what Spark's driver has, that takes no job."""
+    def values(self, columns: Sequence[str], condition: str) -> dict[str, Values]:
+        """The values of columns in rows that fulfil a condition: of what Spark's driver has, that takes no job."""
         if not condition:
-            return frozenset(self.here[column].unique().to_pylist())
-        return frozenset(row[0] for row in self.held.where(condition).select(quote(column)).collect())
+            return {column: frozenset(self.here[column].unique().to_pylist()) for column in columns}
+        rows = self.held.where(condition).select(*map(quote, columns)).collect()
+        return {column: frozenset(row[n] for row in rows) for n, column in enumerate(columns)}
 
 
 class Tables:
@@ -91,6 +92,10 @@ class Tables:
         return _Rows(rows, held, set_down(held, len(rows)))
 
     def _found(self, table: str, rows: _Rows, condition: str) -> Found:
-        told = cache(partial(rows.values, condition=condition))
-        name = self.leaves.put(rows.planned, len(rows.here))
-        return Found(name, {column: partial(told, column) for column in self.leaves.compared_of(table)})
+        columns, name = self.leaves.compared_of(table), self.leaves.put(rows.planned, len(rows.here))
+        told = cache(lambda: rows.values(columns, condition))
+        return Found(name, {column: partial(_of, told, column) for column in columns})
+
+
+def _of(told: Callable[[], Mapping[str, Values]], column: str) -> Values:
+    return told()[column]

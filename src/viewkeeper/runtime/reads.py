@@ -36,7 +36,7 @@ from viewkeeper.algebra.relations import (
     Window,
 )
 from viewkeeper.algebra.scalars import TRUE, Scalar, own_columns
-from viewkeeper.changes.counts import RowCounts
+from viewkeeper.changes.counts import FEW, RowCounts
 from viewkeeper.changes.meeting import Spreads, compared
 from viewkeeper.changes.own import OWN
 from viewkeeper.changes.parts import Computed, mentions, replaced
@@ -114,8 +114,13 @@ class ReadOnce:
         return max((self.pinned.pins[t].change.rows for t in self.pinned.pins if self.reads_first(t)), default=0)
 
     def shuffled(self, change: Relation) -> float | None:
-        """About how many rows are shuffled at once; None where a join has no side that is small."""
-        if self.counts is None or any(self.counts.sent(n) is None for n in walk(change) if isinstance(n, Join)):
+        """About how many rows are shuffled at once; None where all is not few, and a join has no side that is small."""
+        if self.counts is None:
+            return None
+        read = sum(self.counts.rows(n) for n in walk(change) if isinstance(n, Scan | Changes))
+        if read <= FEW:
+            return read
+        if any(self.counts.sent(n) is None for n in walk(change) if isinstance(n, Join)):
             return None
         shuffled = max(
             (self.counts.rows(n.input) for n in walk(change) if isinstance(n, Aggregate | Window)), default=0
