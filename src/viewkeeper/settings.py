@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 
 
@@ -20,4 +21,20 @@ class Settings:
     rewrite_rows: int = 1_000_000
     retries: int = 3
     views_at_once: int = 2
-    kept_bytes: int = 2_000_000_000
+    kept_bytes: int = 4_000_000_000
+
+    @property
+    def kept_here(self) -> int:
+        """The bytes that are kept on this machine, which has to have memory for others, too."""
+        return min(self.kept_bytes, memory() // _KEPT_SHARE)
+
+
+_KEPT_SHARE = 6  # of the machine's memory; the local Spark has a quarter
+
+
+def memory() -> int:
+    """The bytes that this machine has, as far as it says."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (ValueError, OSError, AttributeError):
+        return 2**33

@@ -461,7 +461,7 @@ class Warehouse:
         from viewkeeper.store.columns import FileColumns  # noqa: PLC0415 - Arrow takes a while to load
         from viewkeeper.store.rows import FileRows  # noqa: PLC0415
 
-        return FileRows(FileColumns(self.settings.kept_bytes))
+        return FileRows(FileColumns(self.settings.kept_here))
 
     def _creator(self) -> Any:
         from viewkeeper.runtime.create import Creator  # noqa: PLC0415

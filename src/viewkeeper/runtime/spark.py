@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from viewkeeper.errors import SetupError
 from viewkeeper.runtime.guard import only_installer
-from viewkeeper.settings import Settings
+from viewkeeper.settings import Settings, memory
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -129,11 +129,7 @@ def _local_confs(warehouse: str) -> dict[str, str]:
 
 def driver_gigabytes() -> int:
     """A quarter of the machine's memory, at least 1 and at most 8: hundreds of small tables need over 1."""
-    try:
-        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    except (ValueError, OSError, AttributeError):
-        return 2
-    return int(min(8, max(1, total // 4)))
+    return min(8, max(1, memory() // 2**30 // 4))
 
 
 def java_version() -> int | None:
