@@ -116,6 +116,22 @@ def test_the_empty_grouping_set_has_a_number() -> None:
     assert evaluate(bound(sql, ("n", "g")), TABLES) == {(6, 0): 1}
 
 
+@pytest.mark.parametrize(
+    ("by", "sets", "numbers"),
+    [
+        ("GROUPING SETS ((s), (a, s))", "GROUPING SETS ((`r`.`s`), (`r`.`a`, `r`.`s`))", {1, 0}),
+        ("a, s GROUPING SETS ((s), (a, s))", "`r`.`a`, `r`.`s` GROUPING SETS ((`r`.`s`), (`r`.`a`, `r`.`s`))", {2, 0}),
+        ("CUBE (a), s", "GROUPING SETS ((`r`.`a`, `r`.`s`), (`r`.`s`))", {2, 0}),
+        ("s, CUBE (a)", "GROUPING SETS ((`r`.`s`, `r`.`a`), (`r`.`s`))", {1, 0}),
+        ("a, s, b GROUPING SETS ((b))", "`r`.`a`, `r`.`s`, `r`.`b` GROUPING SETS ((`r`.`b`))", {6}),
+    ],
+)
+def test_grouping_sets_number_columns_in_the_order_of_the_text(by: str, sets: str, numbers: set[int]) -> None:
+    sql, output = f"SELECT s, grouping_id() AS g FROM r GROUP BY {by}", ("s", "g")
+    assert unparse(as_read(sql, output)).endswith(f"GROUP BY {sets}")
+    assert {row[1] for row in evaluate(bound(sql, output), TABLES)} == numbers
+
+
 @pytest.mark.parametrize("function", ["max_by", "min_by"])
 def test_several_by_an_order(function: str) -> None:
     """Ties among the first so many are broken by the value."""

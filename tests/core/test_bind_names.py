@@ -15,6 +15,7 @@ from viewkeeper.sql.bind import Bound, bind
 from viewkeeper.sql.expressions import Refusal
 from viewkeeper.sql.names import names_schemas, table_mentions, table_uses
 from viewkeeper.sql.parse import parse_query
+from viewkeeper.sql.unparse import unparse
 from viewkeeper.testing.bags import TableStates, evaluate
 from viewkeeper.testing.histories import History, histories
 
@@ -186,3 +187,9 @@ def test_whether_columns_are_called_by_schemas() -> None:
 def test_pipes(piped: str, plain: str) -> None:
     output = tuple(parse_query(plain).named_selects)
     assert evaluate(bound(piped, output), TABLES) == evaluate(bound(plain, output), TABLES)
+
+
+def test_arguments_by_name_stay_so() -> None:
+    assert "MASK(`r`.`s`, upperChar => 'Q', lowerChar => `r`.`s`)" in unparse(
+        bound("SELECT mask(s, upperChar => 'Q', lowerChar => s) AS x FROM r", ("x",))
+    )

@@ -70,6 +70,17 @@ def test_made_columns_are_given_whether_or_not_they_are_renamed() -> None:
     assert canonical(made.format("")) != canonical(renamed.replace("c#21L AS x#22L", "k#10L AS x#22L"))
 
 
+def test_what_rows_are_made_of_may_be_computed_for_that_alone() -> None:
+    """It is dropped then; written in place, there is nothing to drop."""
+    made = "{}Generate explode(upper({})), {}false, [c#21L]\n"
+    below = "Project [k#10L, v#11, lower(v#11) AS p#20]\n{0}   +- Relation default.t[k#10L,v#11] parquet\n"
+    dropped = made.format("", "p#20", "[2], ") + "+- " + below.format("")
+    kept = made.format("", "lower(v#11)", "") + "+- Relation default.t[k#10L,v#11] parquet\n"
+    assert canonical(dropped) == canonical(kept)
+    assert canonical(dropped) != canonical(dropped.replace("[2], ", ""))
+    assert canonical(dropped) != canonical(dropped.replace("[2]", "[1]"))
+
+
 def test_where_groups_are_computed_with_does_not_matter() -> None:
     summed = "sum(v#11L) FILTER (WHERE (w#12 = x))"
     inside = OVER_GROUPS.replace("sum((s#20L + 1))", "sum(s#20L)").replace(f"{summed} AS", f"({summed} + 1) AS")

@@ -35,6 +35,12 @@ def test_names_are_one_however_they_are_written() -> None:
     assert {tables.canonical(n) for n in (("T",), ("default", "t"), ("spark_catalog", "Default", "t"))} == {"t"}
 
 
+def test_folders_that_cannot_be_called_by_name_are_no_tables(tmp_path: Path) -> None:
+    for folder in ("t", "s.db/u", "my table", "copy-of-t", "s.db/tick`s", "x y.db/t"):
+        HandMade(tmp_path / folder)
+    assert sorted(FolderTables(tmp_path).found()) == ["s.u", "t"]
+
+
 def test_a_log_tells_versions_rows_and_what_each_commit_did(tmp_path: Path) -> None:
     table = HandMade(tmp_path / "t")
     table.commit(add("a", 5), add("b", 7), numOutputRows=12)

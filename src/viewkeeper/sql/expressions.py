@@ -134,7 +134,7 @@ def to_scalar(tree: exp.Expr, scope: Scope, replaced: Mapping[str, str] | None =
             return Call("IF", tuple(to_scalar(b, scope, replaced) for b in branches))
         case exp.Cast() if type(tree) is exp.Cast and not tree.args.get("format"):
             return Cast(to_scalar(tree.this, scope, replaced), generate(tree.to))
-        case exp.Anonymous() if isinstance(tree.this, str) and not list(tree.find_all(exp.Lambda)):
+        case exp.Anonymous() if isinstance(tree.this, str) and not list(tree.find_all(exp.Lambda, exp.Kwarg)):
             args = tuple(to_scalar(a, scope, replaced) for a in tree.expressions)
             return Call(tree.this.upper(), args)
         case _ if type(tree) in _BINARY:

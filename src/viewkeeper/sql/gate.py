@@ -21,7 +21,9 @@ _ATTRIBUTE = re.compile(r"\w*#(\d+)L?")
 _LAMBDA = re.compile(r"\blambda (\w+)#\d+L?")  # a parameter, which its name tells from those around it
 _RENAME = re.compile(r"#(\d+) AS #(\d+)(?=[,\]]|$)")
 _GENERATE = re.compile(r"(Generate .*, (?:true|false), )\w+, \[")  # the alias of a LATERAL VIEW
-_MADE = re.compile(r"Generate .*, \[([\d, ]*)\], (?:true|false), \[([^\[\]]*)\]")  # what is dropped, what is made
+_MADE = re.compile(
+    r"(?:, \[([\d, ]*)\])?(, (?:true|false), \[([^\[\]]*)\])$"
+)  # by Generate: what is dropped, what is made
 _HINT = re.compile(r", (?:left|right)Hint=\([^()]*\)")
 _ALWAYS = re.compile(r"(?<=Outer), true$", re.MULTILINE)  # a join on nothing, as which Spark also shows it
 _PLACING = re.compile(r"Sort \[.*\], (?:true|false)|Repartition|RebalancePartitions")
@@ -185,6 +187,8 @@ class _Canon:
             return self.windowed(node.text, inputs[-1].outputs, lines, meaning, unsaid)
         text = _ordered_terms(self.resolve(node.text, meaning, unsaid))
         outputs = self.outputs(text, inputs)
+        if text.startswith("Generate "):  # what it drops shows in what it gives
+            text = _MADE.sub(r"\2", text)
         if text.startswith("Union"):  # the one operator that goes by position
             lines = tuple(line for shown in inputs for line in (f"output {shown.outputs}", *shown.lines))
         return _Shown((text, *("  " + line for line in lines)), outputs, meaning, tuple(unsaid))
@@ -264,10 +268,10 @@ class _Canon:
             return _attributes(_items(text[_last_list(text) : -1]))
         if text.startswith(("Relation ", "LocalRelation ")):
             return tuple(re.findall(r"#\d+", text))
-        if made := _MADE.fullmatch(text):
-            dropped = set(map(int, re.findall(r"\d+", made[1])))
+        if text.startswith("Generate ") and (made := _MADE.search(text)):
+            dropped = set(map(int, re.findall(r"\d+", made[1] or "")))
             given = (o for shown in inputs for o in shown.outputs)
-            return (*(o for i, o in enumerate(given) if i not in dropped), *_items(made[2]))
+            return (*(o for i, o in enumerate(given) if i not in dropped), *_items(made[3]))
         if text.startswith(("Join LeftSemi", "Join LeftAnti", "Filter", "Union")):
             return inputs[0].outputs if inputs else ()
         return tuple(o for shown in inputs for o in shown.outputs)

@@ -164,17 +164,17 @@ def _group_keys(tree: exp.Select) -> tuple[list[exp.Expr], list[list[exp.Expr]]]
     if group.args.get("all"):
         selected = [unaliased(e) for e in tree.expressions]
         return [e for e in selected if not any(True for _ in aggregate_calls(e))], []
-    plain = [e for e in group.expressions if not isinstance(e, _SEVERAL)]
+    elements = list(group.expressions)
     trailing = [node for clause in ("rollup", "cube", "grouping_sets") for node in group.args.get(clause) or []]
-    if not trailing and len(plain) == len(group.expressions):
-        return plain, []
+    if not trailing and not any(isinstance(e, _SEVERAL) for e in elements):
+        return elements, []
     if trailing:  # GROUP BY a, b WITH ROLLUP: the sets are of the columns before
-        sets = [s for node in trailing for s in _sets(node, plain)]
-    else:  # GROUP BY a, ROLLUP (b, c): every set has a, and the sets of several lists are combined
-        sets = [plain]
-        for node in (e for e in group.expressions if isinstance(e, _SEVERAL)):
-            sets = [one + other for one in sets for other in _sets(node, [])]
-    keys = {generate(k): k for one in [plain, *sorted(sets, key=len, reverse=True)] for k in one}
+        sets = [s for node in trailing for s in _sets(node, elements)]
+    else:  # GROUP BY a, ROLLUP (b, c): one set of each element, together
+        sets = [list[exp.Expr]()]
+        for element in elements:
+            sets = [one + other for one in sets for other in _sets_of(element)]
+    keys = {generate(k): k for element in (*elements, *trailing) for k in _written(element)}
     return list(keys.values()), sets
 
 
@@ -186,13 +186,24 @@ def _sets(node: exp.Expr, columns: list[exp.Expr]) -> list[list[exp.Expr]]:
     elements = [_members(e) for e in node.expressions or columns]
     match node:
         case exp.GroupingSets():
-            return [s for e in node.expressions for s in (_sets(e, []) if isinstance(e, _SEVERAL) else [_members(e)])]
+            return [s for e in node.expressions for s in _sets_of(e)]
         case exp.Rollup():
             chosen = [elements[:n] for n in range(len(elements), -1, -1)]
         case _:
             counts = range(len(elements), -1, -1)
             chosen = [list(c) for n in counts for c in combinations(elements, n)]
     return [[member for element in one for member in element] for one in chosen]
+
+
+def _sets_of(element: exp.Expr) -> list[list[exp.Expr]]:
+    return _sets(element, []) if isinstance(element, _SEVERAL) else [_members(element)]
+
+
+def _written(element: exp.Expr) -> list[exp.Expr]:
+    """The columns in the order of the text, by which grouping_id() numbers them."""
+    if isinstance(element, _SEVERAL):
+        return [column for below in element.expressions for column in _written(below)]
+    return _members(element)
 
 
 def _members(tree: exp.Expr) -> list[exp.Expr]:

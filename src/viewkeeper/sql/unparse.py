@@ -364,8 +364,11 @@ _JOINS = {
 
 
 def _grouping(sets: tuple[tuple[str, ...], ...], keys: Mapping[str, str]) -> tuple[str, ...]:
+    """The keys too where the sets do not tell their order, by which grouping_id() numbers them."""
     listed = ", ".join(f"({', '.join(keys[k] for k in one)})" for one in sets)
-    return (f"GROUPING SETS ({listed})",)
+    told = list(dict.fromkeys(k for one in sets for k in one)) == list(keys)
+    before = "" if told else f"{', '.join(keys.values())} "
+    return (f"{before}GROUPING SETS ({listed})",)
 
 
 def _constants(rel: Relation) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -12,6 +13,8 @@ from viewkeeper.store.names import BACKING_PREFIX, canonical, split
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+_NAME = re.compile(r"\w+", re.ASCII)  # what Spark's own catalog takes for a name
 
 
 class Tables(Protocol):
@@ -82,16 +85,19 @@ class FolderTables:
         return sorted(n for n in self.found() if split(n)[-1].startswith(BACKING_PREFIX))
 
     def found(self) -> dict[str, Path]:
-        """Every Delta table in the folder now."""
+        """Every Delta table in the folder now, but for those whose folder has a name that no table can have.
+
+        Spark leaves such a folder behind when it refuses to create the table.
+        """
         try:
             schemas = [((), self.root)] + [
-                ((p.name.removesuffix(".db"),), p) for p in self.root.glob("*.db") if p.is_dir()
+                ((p.stem,), p) for p in self.root.glob("*.db") if p.is_dir() and _NAME.fullmatch(p.stem)
             ]
             return {
                 canonical((*schema, table.name)): table
                 for schema, folder in schemas
                 for table in folder.iterdir()
-                if _is_table(table)
+                if _NAME.fullmatch(table.name) and _is_table(table)
             }
         except FileNotFoundError:
             raise StorageError(
