@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 import time
@@ -10,11 +11,12 @@ from random import Random
 import pytest
 from graph_examples import any_or_graph, every_choice, random_budget, random_graph, seeds, share_of_all
 
-from viewkeeper.selection.choice import Budget
+from viewkeeper.selection.choice import Budget, total
 from viewkeeper.selection.choose import choose
 from viewkeeper.selection.costs import Costs, tau
 from viewkeeper.selection.flows import Flows
 from viewkeeper.selection.graph import Arc, View, ViewGraph
+from viewkeeper.selection.interchange import interchanged
 from viewkeeper.selection.ledger import Ledger
 from viewkeeper.selection.methods import (
     AOGreedy,
@@ -27,7 +29,8 @@ from viewkeeper.selection.methods import (
     MultiLevel,
     RGreedy,
 )
-from viewkeeper.testing.view_graphs import FAMILIES, Shape, random_or_graph
+from viewkeeper.selection.program import Program
+from viewkeeper.testing.view_graphs import FAMILIES, Shape, random_and_or_graph, random_or_graph
 
 pytestmark = pytest.mark.core
 
@@ -161,3 +164,23 @@ def test_the_command_line_does_not_wait_for_the_solver() -> None:
     code = "import sys, viewkeeper.cli.main, viewkeeper.overview; print([m for m in sys.modules if m == 'scipy' or 'selection' in m])"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
+
+
+def test_what_is_asked_to_be_below_a_known_objective_is_found_or_there_is_none() -> None:
+    """The least of x + y with x + y ≥ 1.5 is 2 in whole numbers, 12 with a constant."""
+    for below, expected in ((math.inf, 2.0), (2.5, 2.0), (2.0, 2.0), (1.75, 1.75)):
+        program = Program()
+        x, y = program.variable(1.0, 1.0, integral=True), program.variable(1.0, 1.0, integral=True)
+        program.row([(x, 1.0), (y, 1.0)], least=1.5)
+        assert program.solve(0.0, 5.0, 10.0, below).bound == pytest.approx(expected)
+
+
+def test_exchanges_stop_when_the_time_is_over() -> None:
+    """Exact must not spend its seconds on a start; what greedy found is there in any case."""
+    graph = random_and_or_graph(Random(1), 60, updates=True)
+    budget = Budget(space=share_of_all(graph, 0.1)[0])
+    greedy = choose(graph, budget, Greedy())
+    costs = [total(interchanged(graph, budget, seconds).costs, budget) for seconds in (0.0, 60.0)]
+    assert costs[0] == pytest.approx(greedy.cost)
+    assert costs[1] == pytest.approx(choose(graph, budget, GreedyInterchange()).cost)
+    assert costs[1] < costs[0]

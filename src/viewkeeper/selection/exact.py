@@ -1,8 +1,9 @@
 """The exact choice as a mixed-integer program: x(v) says whether v is kept (levels.py and flows.py say what it costs).
 
-The relaxation comes first. What it keeps, by parts or wholly, and what greedy keeps are few views; the best choice
-among them is nearly always the best of all. Most other views are then ruled out by their reduced costs, the least by
-which the cost grows if such a view is kept, and what is left is searched.
+Greedy and exchanges come first: HiGHS is then asked only for what costs less, so that it can rule out much early and
+need not look for good choices itself. Then the relaxation. What it keeps, by parts or wholly, and what is kept so far
+are few views; the best choice among them is nearly always the best of all. Most other views are then ruled out by their
+reduced costs, the least by which the cost grows if such a view is kept, and what is left is searched.
 
 Where few large views fill a budget the relaxation is weak: it keeps parts of them. These are tried both ways first.
 """
@@ -18,12 +19,13 @@ from viewkeeper.selection.choice import Budget, Choice, Step, finish, names, tot
 from viewkeeper.selection.costs import Costs
 from viewkeeper.selection.flows import Flows
 from viewkeeper.selection.graph import Numbered, ViewGraph
-from viewkeeper.selection.greedy import Stages, small_sets
+from viewkeeper.selection.interchange import interchanged
 from viewkeeper.selection.ledger import Ledger
 from viewkeeper.selection.levels import Levels
 from viewkeeper.selection.program import Relaxation, Solution
 
 _NARROWER = 1 - 2e-6  # HiGHS may exceed a row by a millionth
+_LARGE = 0.1  # of the budget
 _NONE = 1e-6  # kept by less is not kept
 _ROUNDING = 1e-6  # of the cost: what a reduced cost may be wrong by
 
@@ -47,24 +49,24 @@ class Search:
         self.gap = gap
         self.seconds = seconds
         self.end = time.monotonic() + seconds
-        stages = Stages(graph, budget, small_sets(graph.numbered, 1))
-        stages.run()
+        stages = interchanged(graph, budget, seconds / 10)
         self.kept = stages.costs.kept
         self.cost = total(stages.costs, budget)
         self.bound = stages.ceilings.bound(budget)
         self.elsewhere = math.inf  # no choice that was decided against is below this
-        self.reason = f"greedy; nothing better was found in {seconds:.3g} s"
+        self.reason = f"greedy-interchange; nothing better was found in {seconds:.3g} s"
 
     def run(self) -> None:
         model = Model(self.graph, self.budget, self.graph.numbered.candidates)
         relaxed = model.relax(self._left())
         if relaxed.values is not None:
             self.bound = max(self.bound, model.bound(relaxed))
-            self._solve(model.kept(relaxed, _NONE) | self.kept, (), self.gap / 2, self._left() / 2)
+            few, half = model.kept(relaxed, _NONE) | self.kept, self.gap / 2
+            self._solve(few, (), half, self._left() / 2, self._enough(half))
             model, relaxed = self._decide(model, relaxed)
-        if not self._is_proved():
-            enough = self._enough()
-            least = self._solve(model.worth_trying(relaxed, enough), model.required, self.gap, self._left())
+        if not self._is_proved() and time.monotonic() < self.end:
+            enough = self._enough(self.gap)
+            least = self._solve(model.worth_trying(relaxed, enough), model.required, self.gap, self._left(), enough)
             self.bound = max(self.bound, min(least, enough, self.elsewhere))
         if self._is_proved():
             self.reason = f"proved by HiGHS within {self.gap:.3g}"
@@ -75,7 +77,7 @@ class Search:
         everything = Costs(numbered, numbered.candidates)
         share = [self.budget.share(numbered.size[i], everything.own_upkeep(i)) for i in range(len(numbered))]
         while not self._is_proved() and self._left() > self.seconds / 4:
-            parts = model.parts(relaxed)
+            parts = [i for i in model.parts(relaxed) if share[i] > _LARGE]
             if not parts:
                 break
             largest = max(parts, key=lambda i: share[i])
@@ -83,15 +85,15 @@ class Search:
             better, worse = sorted(sides, key=lambda side: side[0].bound(side[1]))
             least, other = better[0].bound(better[1]), worse[0].bound(worse[1])
             self.bound = max(self.bound, min(least, self.elsewhere, self.cost))
-            if other < self._enough():
+            if other < self._enough(self.gap):
                 break
             self.elsewhere = min(self.elsewhere, other)
             model, relaxed = better
         return model, relaxed
 
-    def _enough(self) -> float:
+    def _enough(self, gap: float) -> float:
         """What costs no less need not be looked for."""
-        return self.cost - max(self.gap, 1e-9) * abs(self.cost) * (1 - 1e-6)
+        return self.cost - max(gap, 1e-9) * abs(self.cost) * (1 - 1e-6)
 
     def _left(self) -> float:
         return max(self.end - time.monotonic(), 0.01)
@@ -99,14 +101,16 @@ class Search:
     def _is_proved(self) -> bool:
         return self.cost - self.bound <= max(self.gap, 1e-9) * abs(self.cost)
 
-    def _solve(self, candidates: Iterable[int], required: Iterable[int], gap: float, seconds: float) -> float:
-        """Takes the best choice among these if it is better; what none of them is below comes back."""
+    def _solve(
+        self, candidates: Iterable[int], required: Iterable[int], gap: float, seconds: float, below: float
+    ) -> float:
+        """Takes the best choice among these that is below that cost, if there is one; what none is below comes back."""
         model = Model(self.graph, self.budget, candidates, required)
-        solution = model.solve(gap, seconds)
+        solution = model.solve(gap, seconds, below)
         kept = model.kept(solution, 0.5)
         if not self._fits(kept):
             narrow = Model(self.graph, self.budget, candidates, required, _NARROWER)
-            kept = narrow.kept(narrow.solve(gap, self._left()), 0.5)
+            kept = narrow.kept(narrow.solve(gap, self._left(), below), 0.5)
         costs = Costs(self.graph.numbered, kept)
         if self._fits(kept) and total(costs, self.budget) < self.cost:
             self.kept, self.cost = kept, total(costs, self.budget)
@@ -165,8 +169,9 @@ class Model:
         """What is kept, but not wholly."""
         return self.kept(relaxed, _NONE) - self.kept(relaxed, 1 - _NONE)
 
-    def solve(self, gap: float, seconds: float) -> Solution:
-        return self.ledger.program.solve(gap, seconds, self.ledger.constant)
+    def solve(self, gap: float, seconds: float, below: float) -> Solution:
+        constant = self.ledger.constant
+        return self.ledger.program.solve(gap, seconds, constant, below - constant)
 
     def kept(self, found: Solution | Relaxation, least: float) -> set[int]:
         """What is kept by more than the least; nothing if nothing was found."""

@@ -5,6 +5,9 @@ The thesis states it for things of one size. Here the one that comes in may be o
 
 from __future__ import annotations
 
+import math
+import time
+
 from viewkeeper.selection.choice import Budget, Choice, Step, finish, names
 from viewkeeper.selection.costs import Costs, Move
 from viewkeeper.selection.graph import Numbered, ViewGraph
@@ -12,20 +15,26 @@ from viewkeeper.selection.greedy import Stages, small_sets
 
 
 def greedy_interchange(graph: ViewGraph, budget: Budget) -> Choice:
+    stages = interchanged(graph, budget)
+    return finish(graph, budget, stages.costs.kept, stages.ceilings.bound(budget), stages.trace)
+
+
+def interchanged(graph: ViewGraph, budget: Budget, seconds: float = math.inf) -> Stages:
+    """A greedy run, and then exchanges until none helps any more or the time is over."""
     stages = Stages(graph, budget, small_sets(graph.numbered, 1))
     stages.run()
-    exchange = Exchange(stages)
+    exchange = Exchange(stages, time.monotonic() + seconds)
     while exchange.improve():
         pass
-    stages.ceilings.look()
-    return finish(graph, budget, stages.costs.kept, stages.ceilings.bound(budget), stages.trace)
+    return stages
 
 
 class Exchange:
     """Looks for the best newcomer for each thing that could go, and takes every exchange that helps."""
 
-    def __init__(self, stages: Stages) -> None:
+    def __init__(self, stages: Stages, end: float) -> None:
         self.stages = stages
+        self.end = end
         self.costs: Costs = stages.costs
         self.graph: Numbered = stages.numbered
         # Greedy may have used more than the budget; exchanges must not use still more.
@@ -37,8 +46,12 @@ class Exchange:
 
     def improve(self) -> bool:
         """Once through all that is kept; whether anything helped."""
-        helped = [self._exchange(out) for out in sorted(self.costs.kept, key=lambda i: self.graph.rank[i])]
-        return any(helped)
+        helped = False
+        for out in sorted(self.costs.kept, key=lambda i: self.graph.rank[i]):
+            if time.monotonic() >= self.end:
+                return False
+            helped |= self._exchange(out)
+        return helped
 
     def _exchange(self, out: int) -> bool:
         if any(layout in self.costs.kept for layout in self.graph.layouts[out]):

@@ -19,7 +19,7 @@ A(v,k) without v is A(p,k').
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from viewkeeper.selection.costs import Costs, Side
@@ -149,5 +149,8 @@ def _reach(graph: Numbered, side: Side) -> list[dict[int, float]]:
     return reach
 
 
-def _bits(nodes: int) -> list[int]:
-    return [j for j, bit in enumerate(reversed(bin(nodes)[2:])) if bit == "1"]
+def _bits(nodes: int) -> Iterator[int]:
+    while nodes:
+        lowest = nodes & -nodes
+        yield lowest.bit_length() - 1
+        nodes ^= lowest

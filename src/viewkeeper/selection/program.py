@@ -7,6 +7,7 @@ import math
 import os
 import sys
 import threading
+import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,6 +18,13 @@ from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 from scipy.sparse import csr_array, vstack
 
 _INFEASIBLE = 2  # as scipy says it
+_WITHOUT_HEURISTICS: dict[str, float | bool] = {
+    "mip_heuristic_effort": 0.0,
+    "mip_heuristic_run_feasibility_jump": False,
+    "mip_heuristic_run_rens": False,
+    "mip_heuristic_run_rins": False,
+    "mip_heuristic_run_root_reduced_cost": False,
+}
 _one_at_a_time = threading.Lock()
 
 
@@ -71,25 +79,34 @@ class Program:
         self._least.append(least)
         self._most.append(most)
 
-    def solve(self, gap: float, seconds: float, constant: float = 0.0) -> Solution:
-        """`gap` is relative to the objective plus `constant`, which is not part of it."""
+    def solve(self, gap: float, seconds: float, constant: float = 0.0, below: float = math.inf) -> Solution:
+        """`gap` is relative to the objective plus `constant`, which is not part of it.
+
+        If only what is `below` some objective is wanted, that much is the bound at most. Heuristics are then left out:
+        a good solution is known, and on large programs they take most of the time.
+        """
         if not self._costs:
             return Solution(np.zeros(0), 0.0, True)
         costs, scale, matrix = self._arrays()
         # The constant is a variable fixed to 1, so that HiGHS measures its gap against the whole.
-        with _without_output():
+        options: dict[str, float | bool] = {"mip_rel_gap": gap, "time_limit": seconds}
+        if below < math.inf:
+            options |= {"objective_bound": (below + constant) / scale, **_WITHOUT_HEURISTICS}
+        with _without_output(), _any_option():
             result = milp(
                 np.append(costs, constant) / scale,
                 integrality=np.append(self._integral, 0),
                 bounds=Bounds(np.append(np.zeros(len(costs)), 1.0), np.append(self._upper, 1.0)),
                 constraints=[LinearConstraint(_wider(matrix), self._least, self._most)] if self._least else [],
-                options={"mip_rel_gap": gap, "time_limit": seconds},
+                options=options,  # type: ignore[arg-type]
             )
         # Without integral variables the optimum is its own bound.
         bound = result.mip_dual_bound if any(self._integral) else result.fun
         values = None if result.x is None else np.asarray(result.x[:-1], dtype=np.float64)
+        if result.status == _INFEASIBLE:
+            bound = math.inf
         least = -math.inf if bound is None or math.isnan(bound) else float(bound) * scale - constant
-        return Solution(values, least, result.status == 0)
+        return Solution(values, min(least, below), result.status == 0)
 
     def relax(self, seconds: float) -> Relaxation:
         """Without integrality, by the simplex method: reduced costs are those of a vertex, where they are large."""
@@ -125,6 +142,14 @@ class Program:
 
 def _wider(matrix: csr_array) -> csr_array:
     return csr_array((matrix.data, matrix.indices, matrix.indptr), shape=(matrix.shape[0], matrix.shape[1] + 1))
+
+
+@contextmanager
+def _any_option() -> Iterator[None]:
+    """scipy hands options it does not know to HiGHS, with a warning."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Unrecognized options", RuntimeWarning)
+        yield
 
 
 @contextmanager
