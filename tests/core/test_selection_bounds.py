@@ -153,7 +153,7 @@ def test_r_greedy_with_structures_of_one_size(seed: int) -> None:
     graph = random_layouts(rng, 4, 6, unit=True) if rng.random() < 0.5 else random_and_layouts(rng, 4, 5)
     space = float(rng.randint(1, 6))
     budget = Budget(space=space, overshoot=True)
-    for r in (2, 3, 4):
+    for r in (1, 2, 3, 4):
         choice = choose(graph, budget, RGreedy(r))
         assert choice.space <= space + r - 1
         promised = 1 - math.exp(-(r - 1) / r)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from itertools import combinations, pairwise, permutations
 from random import Random
 
@@ -11,7 +12,7 @@ from graph_examples import seeds
 from viewkeeper.planner.strategy.check import violations
 from viewkeeper.planner.strategy.compare import compare
 from viewkeeper.planner.strategy.fit import within
-from viewkeeper.planner.strategy.graph import ChangedGraph
+from viewkeeper.planner.strategy.graph import Changed, ChangedGraph
 from viewkeeper.planner.strategy.order import Conflict, combine, dual_stage, min_work
 from viewkeeper.planner.strategy.schedule import dependencies, schedule
 from viewkeeper.planner.strategy.versions import with_versions
@@ -141,3 +142,33 @@ def test_a_window_that_is_long_enough_leaves_nothing_out() -> None:
     )
     assert (found.left_out, found.harm, found.gap) == ((), 0.0, 0.0)
     assert leave_out(graph, 0.0, {"Q3": 1.0, "Q5": 2.0, "Q10": 4.0}).harm == 7.0
+
+
+@seeds(15)
+def test_nothing_is_left_out_for_nothing(seed: int) -> None:
+    """Views whose staleness harms nobody are all the same to the program; those that fit are kept nevertheless."""
+    rng = Random(seed)
+    graph = random_changed_graph(rng, rng.randint(4, 12))
+    harm = {view.name: rng.choice([0.0, 0.0, 5.0, 1000.0]) for view in graph.views}
+    window = work(graph, with_versions(graph)) * rng.uniform(0.2, 1.0)
+    out = set(leave_out(graph, window, harm).left_out)
+    for name in out:
+        rest = tuple(view for view in graph.views if view.name not in out - {name})
+        if out.isdisjoint(graph[name].inputs):
+            assert work(ChangedGraph(rest), with_versions(ChangedGraph(rest))) > window
+
+
+def test_the_seconds_are_for_all_rounds_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else each of forty rounds could take as long; what is left then is done by hand."""
+    tried = []
+
+    def within_slowly(*_: object) -> str:
+        tried.append(time.sleep(0.05))
+        return "unknown"
+
+    monkeypatch.setattr("viewkeeper.planner.strategy.window.within", within_slowly)
+    # By work alone three of them fit into the window of two workers, by any schedule only two do.
+    graph = ChangedGraph(tuple(Changed(f"t{k}", (), 10.0, 10.0, 3.0) for k in range(8)))
+    found = leave_out(graph, 5.0, {view.name: 1.0 for view in graph.views}, workers=2, seconds=0.2)
+    assert 1 <= len(tried) <= 5
+    assert (len(found.left_out), found.bound, found.schedule.makespan) == (6, pytest.approx(5.0), 3.0)

@@ -10,6 +10,7 @@ over all schedules, the objective stays a bound; so the answer is the best there
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -47,21 +48,25 @@ def leave_out(
     metric: Metric | None = None,
     seconds: float = 10.0,
 ) -> Reduced:
-    """The least harm that makes the rest fit into the window; `harm` says what staleness of a view costs, else 0."""
+    """The least harm that makes the rest fit into the window; `harm` says what staleness of a view costs, else 0.
+
+    After so many seconds the next round is not begun, and the rest is done by hand.
+    """
     if not (math.isfinite(window) and window >= 0):
         raise GraphError(f"a window of {window}")
+    end = time.monotonic() + seconds
     shortage = _Shortage(graph, window, harm, workers, metric or Metric())
     bound = -math.inf
     refused: list[set[str]] = []
     proved = True
-    for _ in range(_ROUNDS):
-        kept, least = shortage.relaxed(refused, seconds)
+    while len(refused) < _ROUNDS and (left := end - time.monotonic()) > 0:
+        kept, least = shortage.relaxed(refused, left)
         bound = max(bound, least) if proved else bound
         if kept is None:
             break
         reduced = shortage.reduced(kept, bound)
-        if reduced.schedule.makespan <= window * _SLACK:
-            return reduced
+        if shortage.fits(reduced.schedule):
+            return shortage.filled(kept, bound)
         match within(ChangedGraph(shortage.views(kept)), reduced.strategy, workers, window * _SLACK, metric):
             case "impossible":
                 refused.append(kept)
@@ -70,7 +75,7 @@ def leave_out(
                 proved = False
             case shorter:
                 return replace(reduced, schedule=shorter)
-    return shortage.by_hand(bound)
+    return shortage.filled(shortage.by_hand(), bound)
 
 
 class _Shortage:
@@ -99,11 +104,9 @@ class _Shortage:
         program = Program()
         room = self.window * self.workers
         keep = {}
-        # A tiny reward for being kept decides between equals, and leaves nothing out for nothing.
-        reward = 1e-9 * (max(self.harm.values(), default=0.0) or 1.0) / max(len(self.graph.views), 1)
         for view in self.graph.views:
             possible = self.chain[view.name] <= self.window * _SLACK
-            keep[view.name] = program.variable(-self.harm[view.name] - reward, 1.0 if possible else 0.0, integral=True)
+            keep[view.name] = program.variable(-self.harm[view.name], 1.0 if possible else 0.0, integral=True)
         for view in self.graph.views:
             for below in view.inputs:
                 program.row([(keep[view.name], 1.0), (keep[below], -1.0)], most=0.0)
@@ -136,12 +139,25 @@ class _Shortage:
             schedule=schedule(ChangedGraph(views), strategy, self.workers, self.metric),
         )
 
-    def by_hand(self, bound: float) -> Reduced:
+    def fits(self, found: Schedule) -> bool:
+        return found.makespan <= self.window * _SLACK
+
+    def filled(self, kept: set[str], bound: float) -> Reduced:
+        """These and what else fits: what harms nothing is all one to the program, but is not left out for nothing."""
+        reduced = self.reduced(kept, bound)
+        for name in self.graph.bottom_up:
+            if name not in kept and kept.issuperset(self.graph[name].inputs):
+                more = kept | {name}
+                if sum(self.work[n] for n in more) <= self.window * self.workers * _SLACK:
+                    larger = self.reduced(more, bound)
+                    if self.fits(larger.schedule):
+                        kept, reduced = more, larger
+        return reduced
+
+    def by_hand(self) -> set[str]:
         """Of the views that none of the kept read, the one with the least harm per work goes first."""
         kept = {view.name for view in self.graph.views}
-        while True:
-            reduced = self.reduced(kept, bound)
-            if reduced.schedule.makespan <= self.window * _SLACK or not kept:
-                return reduced
+        while kept and not self.fits(self.reduced(kept, 0.0).schedule):
             tops = [name for name in kept if kept.isdisjoint(self.graph.readers[name])]
             kept.remove(min(tops, key=lambda name: (self.harm[name] / max(self.work[name], 1e-300), name)))
+        return kept
