@@ -7,7 +7,7 @@ import os
 
 import pytest
 from checks import rows, run, strategies
-from test_shapes import JOINS, OTHERS, ROUNDS, SETUP
+from shapes import JOINS, OTHERS, ROUNDS, SETUP
 
 from viewkeeper import Warehouse
 
