@@ -53,6 +53,7 @@ READ = {
     "subquery without alias": "SELECT x FROM (SELECT a AS x FROM r)",
     "column aliases": "SELECT q.y FROM (SELECT a, b FROM r) AS q(x, y)",
     "values": "SELECT v.y, r.b FROM VALUES (1, 'x'), (2, NULL) AS v(x, y) JOIN r ON r.a = v.x",
+    "values in brackets with a join": "SELECT r.b FROM r LEFT SEMI JOIN (VALUES (1), (2) AS v(x) JOIN t ON v.x = t.a) ON r.a = v.x",
     "cte": "WITH c AS (SELECT a FROM r) SELECT a FROM c",
     "cte twice": "WITH c AS (SELECT a, b FROM r) SELECT x.a, y.b FROM c AS x JOIN c AS y ON x.a < y.a",
     "cte of a cte": "WITH c AS (SELECT a FROM r), d AS (SELECT a + 1 AS a FROM c) SELECT c.a, d.a AS b FROM c CROSS JOIN d",

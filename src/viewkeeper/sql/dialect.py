@@ -130,6 +130,18 @@ class ViewSpark(Spark):
                 query = self._build_pipe_cte(query, [exp.Star()])
             return self._build_pipe_cte(query.select(columns, append=False, copy=False), [exp.Star()])
 
+        def _parse_derived_table_values(self, allow_value_synonym: bool = False) -> exp.Values | None:
+            """`(VALUES …)`; where a join follows before the bracket ends, the bracket is not that of VALUES."""
+            begin = self._index
+            if self._match_pair(TokenType.L_PAREN, TokenType.VALUES):
+                self._parse_csv(self._parse_value)
+                self._parse_table_alias()
+                ends = self._curr.token_type == TokenType.R_PAREN
+                self._retreat(begin)
+                if not ends:
+                    return None
+            return super()._parse_derived_table_values(allow_value_synonym)
+
         def _parse_value(self, values: bool = True) -> exp.Tuple | None:
             """A row of VALUES; an alias after one without brackets is that of all rows."""
             if self._curr.token_type == TokenType.L_PAREN:

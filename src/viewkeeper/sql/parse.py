@@ -246,6 +246,8 @@ def _misread(token: Token, message: str, hint: str) -> SqlError:
 def _mend_tree(tree: exp.Query) -> exp.Query:
     for addition in list(tree.find_all(exp.Add)):
         _mend_compound_interval(addition)
+    for table in list(tree.find_all(exp.Table)):
+        _as_query(table)
     for values in tree.find_all(exp.Values):
         _name_values_columns(values)
     for function in tree.find_all(exp.Anonymous):
@@ -301,6 +303,16 @@ def _mend_compound_interval(addition: exp.Add) -> None:
         and not isinstance(addition.parent, exp.Add)
     ):
         addition.replace(exp.paren(addition.copy()))
+
+
+def _as_query(table: exp.Table) -> None:
+    """VALUES with a join after it, in brackets, comes as a table of itself: (SELECT * FROM VALUES … AS t(x)) AS t."""
+    if isinstance(values := table.this, exp.Values):
+        alias = table.args.get("alias")
+        values.set("alias", alias)
+        named = exp.TableAlias(this=alias.this.copy()) if alias else None
+        rows = exp.select("*").from_(values)
+        table.replace(exp.Subquery(this=rows, alias=named, joins=table.args.get("joins")))
 
 
 def _name_values_columns(values: exp.Values) -> None:
