@@ -32,6 +32,7 @@ ROOMS: dict[str, set[str]] = {
 ROOMS["reports"] = {"display"}
 ROOMS["overview"] = {"algebra", "changes", "errors", "planner", "reports", "runtime", "settings", "sql", "store"}
 ROOMS["stages"] = ROOMS["overview"] | {"overview"}
+ROOMS["refreshing"] = ROOMS["overview"] | {"overview"}
 ROOMS["warehouse"] = set(ROOMS)  # all of the above
 ROOMS["viewkeeper"] = {"errors", "settings", "warehouse"}
 ROOMS["project"] = {"errors", "reports", "settings", "sql", "store", "viewkeeper", "warehouse"}

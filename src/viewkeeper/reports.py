@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sized
+from collections.abc import Callable, Iterator, Mapping, Sized
 from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar
 
 from viewkeeper.display import html_table, text_table
+
+Progress = Callable[[str, str], None]  # told as it goes: a view, and what happens to it now
 
 _NO_VIEWS = "There are no materialized views yet."
 

@@ -14,16 +14,13 @@ from typing import TYPE_CHECKING, Any
 from viewkeeper import overview
 from viewkeeper.algebra.reasons import Reason
 from viewkeeper.errors import (
-    ConflictError,
     DependentsError,
     NameTakenError,
     NotIncrementalError,
     SqlError,
     StorageError,
-    ViewkeeperError,
 )
-from viewkeeper.planner.build import plan_view, recompute_cost
-from viewkeeper.planner.plan import Nothing, Outcome, Recompute
+from viewkeeper.refreshing import Refreshing, silent
 from viewkeeper.reports import (
     Audit,
     AuditReport,
@@ -32,13 +29,12 @@ from viewkeeper.reports import (
     Explanation,
     HistoryReport,
     PlanReport,
-    RefreshRecord,
+    Progress,
     RefreshReport,
     StatusReport,
 )
-from viewkeeper.runtime.look import Look, Versions, look
+from viewkeeper.runtime.look import Versions
 from viewkeeper.runtime.takeover import takeover, told
-from viewkeeper.runtime.turns import in_turn
 from viewkeeper.settings import Settings
 from viewkeeper.sql.statements import (
     CreateView,
@@ -61,12 +57,6 @@ if TYPE_CHECKING:
     from viewkeeper.runtime.execute import Executor
     from viewkeeper.runtime.spark import SparkSession
     from viewkeeper.store.rows import FileRows
-
-Progress = Callable[[str, str], None]  # view, what happens to it now
-
-
-def _silent(view: str, event: str) -> None:
-    """Nobody watches."""
 
 
 class Warehouse:
@@ -118,6 +108,7 @@ class Warehouse:
 
     def close(self) -> None:
         """Stop the local Spark, if this warehouse has started it; a session that was given goes on."""
+        self.__dict__.pop("_file_rows", None)  # and what it has kept
         if self._spark is not None and isinstance(self.tables, FolderTables):
             from viewkeeper.runtime.local import stop  # noqa: PLC0415
 
@@ -220,26 +211,12 @@ class Warehouse:
 
     # Refresh
 
-    def refresh(self, *names: str, full: bool = False, progress: Progress = _silent) -> RefreshReport:
+    def refresh(self, *names: str, full: bool = False, progress: Progress = silent) -> RefreshReport:
         """Bring views up to date: these and the views they read, or all. All see the same source versions."""
         views = self._chosen(names)
         self._show_missing(views)
         forced = {self.registry.get(split(n)).name for n in names} if full else set()
-        versions = self._pinned(views)
-        failed: dict[str, ViewkeeperError] = {}
-
-        def refreshed(view: View) -> RefreshRecord:
-            record, error = self._refresh_one(view, versions, failed, progress, forced=view.name in forced)
-            if error is not None:
-                failed[view.backing] = error
-            return record
-
-        report = RefreshReport(tuple(in_turn(views, refreshed, self.settings.views_at_once)))
-        if failed:
-            first = next(iter(failed.values()))
-            first.report = report  # type: ignore[attr-defined]
-            raise first
-        return report
+        return self._refreshing(views, progress).run(views, forced)
 
     def plan(self, *names: str) -> PlanReport:
         """What `refresh` would do, why, and its predicted cost; nothing is touched, no Spark is started."""
@@ -262,7 +239,7 @@ class Warehouse:
         """A view's refreshes, newest first, from its log."""
         return overview.history(self.registry.get(split(name)), self.registry)
 
-    def audit(self, *names: str, progress: Progress = _silent) -> AuditReport:
+    def audit(self, *names: str, progress: Progress = silent) -> AuditReport:
         """Compare views with a recompute of their queries at the versions they cover, as bags, both ways."""
         from viewkeeper.runtime.audit import difference  # noqa: PLC0415
         from viewkeeper.runtime.spark import fitting  # noqa: PLC0415
@@ -292,63 +269,6 @@ class Warehouse:
         return AuditReport(tuple(audits))
 
     # What the above stands on
-
-    def _refresh_one(
-        self,
-        view: View,
-        versions: Versions,
-        failed: dict[str, ViewkeeperError],
-        progress: Progress,
-        *,
-        forced: bool,
-    ) -> tuple[RefreshRecord, ViewkeeperError | None]:
-        started = time.monotonic()
-        seen: Look | None = None
-        try:
-            blocked = [b for b in view.tables if b in failed]
-            if blocked:
-                raise ViewkeeperError(f"{view.name} was not refreshed, since {blocked[0]}, which it reads, was not")
-            seen, outcome = self._run(view, versions, progress, forced=forced)
-        except ViewkeeperError as error:
-            progress(view.name, "failed")
-            covers = overview.by_source(view, seen.covers) if seen else {}
-            seconds = time.monotonic() - started
-            return RefreshRecord(view.name, "none", error.message, 0, 0, seconds, covers, error=str(error)), error
-        versions.move(view.backing)
-        progress(view.name, outcome.strategy)
-        record = RefreshRecord(
-            view.name,
-            outcome.strategy,
-            outcome.reason,
-            outcome.rows_inserted,
-            outcome.rows_deleted,
-            time.monotonic() - started,
-            overview.by_source(view, seen.covers),
-            outcome.install,
-            outcome.predicted,
-        )
-        return record, None
-
-    def _run(self, view: View, versions: Versions, progress: Progress, *, forced: bool) -> tuple[Look, Outcome]:
-        """Decide and do; a conflict with another process is looked at afresh, as often as the settings say."""
-
-        def tell(event: str) -> None:
-            progress(view.name, event)
-
-        for tries_left in range(self.settings.retries, -1, -1):
-            view = self.registry.current(view) or view  # another process may have replaced it
-            seen = look(view, self.registry, versions)
-            step = plan_view(seen.situation, self.settings)
-            if forced:
-                step = Recompute(view.name, "asked for", recompute_cost(seen.situation))
-            if isinstance(step, Nothing) and not step.record:
-                return seen, Outcome("none", step.reason, 0, 0)
-            try:
-                return seen, self._executor().run_or_recompute(step, seen, tell)
-            except ConflictError:
-                if not tries_left:
-                    raise
-        raise AssertionError("unreachable")
 
     def _chosen(self, names: Iterable[str]) -> list[View]:
         named = [self.registry.get(split(n)) for n in names]
@@ -423,9 +343,7 @@ class Warehouse:
         if isinstance(found, Reason):
             return told(found)
         # What is kept shows the versions it has shown; a view that was just created is up to date.
-        record, error = self._refresh_one(made, self._pinned([made]), {}, _silent, forced=False)
-        if error is not None:
-            raise error
+        record = self._refreshing([made]).run([made]).records[0]
         return told(found) + (f", then refreshed ({record.strategy})" if record.strategy != "none" else "")
 
     def _rebuild(self, view: View) -> None:
@@ -449,6 +367,9 @@ class Warehouse:
                 f"{view.name} no longer fits the view it reads: {error.message}",
                 hint=f"replace or drop {view.name}; until then it cannot be refreshed",
             ) from error
+
+    def _refreshing(self, views: list[View], progress: Progress = silent) -> Refreshing:
+        return Refreshing(self.registry, self.settings, self._pinned(views), self._executor, progress)
 
     def _executor(self) -> Executor:
         from viewkeeper.runtime.execute import Executor  # noqa: PLC0415

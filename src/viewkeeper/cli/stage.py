@@ -14,7 +14,8 @@ from rich.text import Text
 
 from viewkeeper.cli.output import Answer, Output
 from viewkeeper.cli.progress import Watch
-from viewkeeper.warehouse import Progress, Warehouse
+from viewkeeper.reports import Progress
+from viewkeeper.warehouse import Warehouse
 
 
 @dataclass

@@ -14,9 +14,8 @@ from typing import Any, Protocol
 from viewkeeper import Warehouse
 from viewkeeper.demo.story import ROUNDS, TABLES, VIEWS, Round
 from viewkeeper.errors import InternalError, StorageError
-from viewkeeper.reports import RefreshReport, Report
+from viewkeeper.reports import Progress, RefreshReport, Report
 from viewkeeper.tpch.generator import generating
-from viewkeeper.warehouse import Progress
 
 _MARK = ".viewkeeper-demo"
 _SCRATCH = "demo_recompute"

@@ -7,7 +7,8 @@ from pathlib import Path
 from viewkeeper.errors import ProjectError, ViewkeeperError
 from viewkeeper.project.definitions import statements
 from viewkeeper.project.files import FILE, Project
-from viewkeeper.warehouse import Progress, Warehouse
+from viewkeeper.reports import Progress
+from viewkeeper.warehouse import Warehouse
 
 _TOML = """\
 # A Viewkeeper project. `viewkeeper refresh`, anywhere in this folder, brings the warehouse in line with the SQL

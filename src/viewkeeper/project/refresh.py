@@ -6,8 +6,8 @@ import dataclasses
 
 from viewkeeper.errors import ProjectError, ViewkeeperError
 from viewkeeper.project.plan import NOT_IN_PROJECT, Item, ProjectPlan
-from viewkeeper.reports import RefreshRecord, RefreshReport
-from viewkeeper.warehouse import Progress, Warehouse
+from viewkeeper.reports import Progress, RefreshRecord, RefreshReport
+from viewkeeper.warehouse import Warehouse
 
 Records = dict[str, RefreshRecord]
 
