@@ -27,6 +27,7 @@ from viewkeeper.algebra.relations import (
 )
 from viewkeeper.algebra.scalars import Cast, Column, Literal
 from viewkeeper.algebra.settled import in_order, settled, why_not_settled
+from viewkeeper.changes.refresh import maintenance
 from viewkeeper.changes.stored import KeptBag, stored_form, why_not_maintainable
 from viewkeeper.changes.weights import net, weighted
 from viewkeeper.errors import Position
@@ -95,6 +96,20 @@ def test_a_histogram_of_few_rows_depends_on_their_order_and_is_settled_wherever_
         drawn = Measure("h", "histogram_numeric", ("x", "n"), "array<struct<x:double,y:double>>", distinct=distinct)
         text = unparse(stored_form(Aggregate(counted, ("g",), (drawn,)), "v").kept.content)
         assert ("OVER (PARTITION BY" in text) is not distinct  # over windows Spark knows no DISTINCT
+
+
+def test_a_constant_argument_stays_one_where_only_touched_groups_are_computed() -> None:
+    """The window that a histogram needs stands between a percentile and its constant, and touched keys below it."""
+    counted = Project(
+        R, (*pass_through(R.schema), *(Item(n, Literal(v), "int") for n, v in (("n", "3"), ("p", "0.5"))))
+    )
+    measures = (
+        Measure("h", "histogram_numeric", ("x", "n"), "array<struct<x:double,y:double>>"),
+        Measure("m", "approx_percentile", ("x", "p"), "double"),
+    )
+    kept = stored_form(Aggregate(counted, ("g",), measures), "v").kept
+    text = unparse(maintenance(kept, {"r": "any"}).change)
+    assert "OVER (" in text and re.search(r"APPROX_PERCENTILE\(`\w+`\.`x`, 0.5\)", text), text
 
 
 def test_what_cannot_be_settled_says_why() -> None:

@@ -134,10 +134,12 @@ _VARYING = (Column, Outer, Subquery, Clock)
 
 
 def constants(rel: Relation) -> dict[str, Scalar]:
-    """The columns that projections and windows give the same value in all rows, and that value."""
+    """The columns that projections give the same value in all rows, and that value; what leaves out rows keeps them."""
     match rel:
-        case Window(input):
+        case Window(input) | Filter(input) | Join(input, _, "semi" | "anti" | "left"):
             return constants(input)
+        case Join(left, right, "inner"):
+            return {**constants(left), **constants(right)}
         case Project(input, items):
             known = constants(input)
             own = {i.name: i.value for i in items if not any(isinstance(n, _VARYING) for n in walk(i.value))}
