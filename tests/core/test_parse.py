@@ -58,6 +58,7 @@ def test_comes_out_as_it_went_in(sql: str, expected: str) -> None:
         ("ts - INTERVAL 1 DAY + INTERVAL 2 HOURS", "((ts - INTERVAL '1' DAY) + INTERVAL '2' HOURS)"),
         ("2 * INTERVAL 1 DAY 2 HOURS", "(2 * (INTERVAL '1' DAY + INTERVAL '2' HOURS))"),
         ("a + b * c - d", "((a + (b * c)) - d)"),
+        ("a | b ^ c & d + 1 | e", "((a | (b ^ (c & (d + 1)))) | e)"),
         ("a OR b AND NOT c", "(a OR (b AND (NOT c)))"),
         ("a BETWEEN 1 AND b + 1", "(a BETWEEN 1 AND (b + 1))"),
         ("a IN (1, b + 1)", "(a IN (1, (b + 1)))"),

@@ -49,6 +49,14 @@ _CONSTRUCTORS = (
 )
 
 
+# From the one that binds closest on; sqlglot reads them from left to right, whichever they are.
+_BITS: tuple[tuple[TokenType, type[exp.Binary]], ...] = (
+    (TokenType.AMP, exp.BitwiseAnd),
+    (TokenType.CARET, exp.BitwiseXor),
+    (TokenType.PIPE, exp.BitwiseOr),
+)
+
+
 def _aggregate(name: str) -> Callable[[list[exp.Expr]], exp.Expr]:
     return lambda args: exp.AnonymousAggFunc(this=name, expressions=list(args))
 
@@ -92,6 +100,8 @@ class ViewSpark(Spark):
         # `x FOR y IN …` is no comprehension here, but stands in PIVOT.
         RANGE_PARSERS: ClassVar[Any] = {k: v for k, v in SparkParser.RANGE_PARSERS.items() if k != TokenType.FOR}
 
+        BITWISE: ClassVar[Any] = {}  # see _parse_bitwise
+
         PIPE_SYNTAX_TRANSFORM_PARSERS: ClassVar[Any] = {
             **SparkParser.PIPE_SYNTAX_TRANSFORM_PARSERS,
             "AS": lambda self, query: self._piped_as(query),
@@ -99,6 +109,19 @@ class ViewSpark(Spark):
             "OFFSET": lambda self, query: self._parse_pipe_syntax_limit(query),
             "SET": lambda self, query: self._piped_set(query),
         }
+
+        def _parse_bitwise(self) -> exp.Expr | None:
+            """`a | b ^ c & d` is `a | (b ^ (c & d))`."""
+            return self._parse_bits(len(_BITS))
+
+        def _parse_bits(self, level: int) -> exp.Expr | None:
+            if not level:
+                return super()._parse_bitwise()
+            token, made = _BITS[level - 1]
+            this = self._parse_bits(level - 1)
+            while self._match(token):
+                this = self.expression(made(this=this, expression=self._parse_bits(level - 1)))
+            return this
 
         def _piped_as(self, query: exp.Select) -> exp.Select:
             """`|> AS t`: what came so far, under a name."""
