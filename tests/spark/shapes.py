@@ -152,6 +152,7 @@ LOWERED = {
 MORE = {
     "null_safe": "SELECT o.id, c.name FROM o LEFT JOIN c ON o.k <=> c.k",
     "natural": "SELECT id, k, tag FROM o NATURAL JOIN (SELECT k FROM e)",
+    "bitwise": "SELECT id, k | id ^ 3 & 5 AS b FROM o",
     "bits": """SELECT k, bool_and(price > 1) AS a, bool_or(tag IS NULL) AS b, every(id > 3) AS c, some(id > 9) AS d, any(price > 4) AS e,
                bit_and(id) AS f, bit_or(id) AS g, bit_xor(id) AS h, avg(DISTINCT price) AS i, try_sum(price) AS j, try_avg(price) AS l FROM o GROUP BY k""",
     "moments": """SELECT k, stddev_pop(price) AS a, stddev_samp(price) AS b, std(id) AS c, var_pop(id) AS d, var_samp(id) AS e, variance(price) AS f,
