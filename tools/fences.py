@@ -48,7 +48,7 @@ LIBRARIES: dict[str, set[str]] = {
     "selection": {"numpy", "scipy"},
     "planner": {"numpy", "scipy"},
     "sql": {"sqlglot"},
-    "store": {"delta", "deltalake", "py4j", "pyspark"},
+    "store": {"delta", "deltalake", "numpy", "py4j", "pyspark"},
     "runtime": {"delta", "py4j", "pyspark"},
     "display": {"rich", "typer"},
     "cli": {"rich", "typer"},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from functools import partial
 
 import pytest
 from hypothesis import given, settings
@@ -11,8 +12,8 @@ from hypothesis import strategies as st
 
 from viewkeeper.algebra.display import show
 from viewkeeper.algebra.relations import Filter, Relation, Scan, ScanColumn
-from viewkeeper.algebra.scalars import Column, conjunction, substitute
-from viewkeeper.changes.lookup import Conditions, Found, Values, looked_up
+from viewkeeper.algebra.scalars import conjunction
+from viewkeeper.changes.lookup import Changed, Conditions, Found, Told, Values, looked_up
 from viewkeeper.changes.propagate import change
 from viewkeeper.changes.refresh import maintenance
 from viewkeeper.changes.stored import stored_form
@@ -21,6 +22,7 @@ from viewkeeper.testing.bags import TableStates, evaluate, signed
 from viewkeeper.testing.choices import both
 from viewkeeper.testing.histories import History
 from viewkeeper.testing.strategies import LENGTH, changing_relations, changing_views
+from viewkeeper.testing.values import Row
 
 pytestmark = pytest.mark.core
 
@@ -42,8 +44,7 @@ class Tables:
         state = self.states[scan.table]
         at = {column: state.columns.index(column) for column in state.columns}
         every = Scan(scan.table, tuple(ScanColumn(c, c, "") for c in state.columns), scan.state)
-        read = {c.name: Column(c.source) for c in scan.columns}
-        rows = evaluate(Filter(every, substitute(conjunction(where), read)), self.states)
+        rows = evaluate(Filter(every, conjunction(list(where))), self.states)
         kept = Counter({row: n for row, n in rows.items() if all(row[at[c]] in values for c, values in asked.items())})
         name = f"found_{len(self.states)}"
         self.states[name] = TableStates(state.columns, kept, kept)
@@ -51,12 +52,19 @@ class Tables:
         return Found(name, {c: lambda c=c: told[c] for c in told})
 
 
-def values(history: History) -> dict[tuple[str, str], Values]:
-    return {
-        (table, name): frozenset(row[at] for row, _ in history.feed(table, 0, 1))
-        for table, columns in history.schemas.items()
-        for at, (name, _) in enumerate(columns)
-    }
+def values(history: History) -> Changed:
+    """Of changed rows that fulfil some conditions."""
+
+    def of(table: str, where: Conditions) -> dict[str, Told]:
+        columns = history.schemas[table]
+        feed = Counter[Row]()
+        for row, times in history.feed(table, 0, 1):
+            feed[row] += abs(times)
+        every = Filter(Scan(table, tuple(ScanColumn(c, c, "") for c, _ in columns)), conjunction(list(where)))
+        rows = evaluate(every, {table: TableStates(tuple(c for c, _ in columns), feed, feed)})
+        return {c: partial(frozenset, [row[at] for row in rows]) for at, (c, _) in enumerate(columns)}
+
+    return of
 
 
 some_tables = st.frozensets(st.sampled_from(["r", "t", "u"]), max_size=1)

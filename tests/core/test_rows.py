@@ -95,6 +95,20 @@ def test_rows_with_some_values_are_those_that_have_them(
     assert few is None or len(few) == len(expected) <= 2  # by statistics they may have seemed more
 
 
+NUMBERS = st.integers(-3, 20) | st.integers(10**6, 10**6 + 20) | st.sampled_from([-(2**63), 2**63 - 1])
+
+
+@given(st.lists(NUMBERS | st.none(), max_size=30), st.sets(NUMBERS | st.none()), st.booleans())
+def test_numbers_are_found_however_far_apart_they_lie(
+    tmp_path_factory: pytest.TempPathFactory, held: list[int | None], wanted: set[int | None], close: bool
+) -> None:
+    numbers = [n for n in held if n is not None and n < 100] if close else held
+    file = files(tmp_path_factory.mktemp("rows"), pa.table({"k": pa.array(numbers, pa.int64())}), {"k": "long"})
+    found = READ.rows_with(file, ("k",), {"k": list(wanted)}, 100)
+    assert found is not None
+    assert found["k"].to_pylist() == [n for n in numbers if n in wanted]
+
+
 def test_of_too_many_rows_nothing_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Values between the least and the greatest that a file has tell about how many of its rows have them."""
     many = files(tmp_path, pa.table({"k": [*range(1000)] * 5}), {"k": "long"})

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from datetime import date
+from decimal import Decimal
+from random import Random
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
@@ -10,11 +15,16 @@ from checks import FEED, refresh_and_check, run
 
 from viewkeeper import Warehouse
 from viewkeeper.algebra.node import walk
-from viewkeeper.algebra.relations import Relation, Scan, inputs
+from viewkeeper.algebra.relations import Filter, Relation, Scan, inputs
+from viewkeeper.algebra.scalars import Scalar
 from viewkeeper.changes.counts import RowCounts
 from viewkeeper.changes.parts import Computed
 from viewkeeper.runtime.few import given
 from viewkeeper.runtime.reads import ReadOnce
+from viewkeeper.sql.bind import Bound, bind
+from viewkeeper.sql.catalog import DeltaTable
+from viewkeeper.sql.parse import parse_query
+from viewkeeper.store.conditions import fulfilling
 from viewkeeper.store.files import DataFiles
 from viewkeeper.store.rows import FileRows
 
@@ -132,3 +142,61 @@ def test_of_the_same_rows_others_may_count_elsewhere(wh: Warehouse) -> None:
 def test_rows_behind_an_empty_chunk_are_given_too(wh: Warehouse) -> None:
     some = pa.table({"a": [1, 2]})
     assert given(wh.spark, pa.concat_tables([some, some.slice(2), some])).count() == 4
+
+
+COMPARED = {
+    "i INT": ["0", "-7", "1.5", "l", "m"],
+    "l BIGINT": ["0", "9223372036854775807", "3000000000", "2.50", "m"],
+    "m DECIMAL(15,2)": ["0", "2.5", "-0.005", "99999999999999", "w"],
+    "w DECIMAL(38,10)": ["1", "0.00000000001", "1234567890123456789012345678"],
+    "s STRING": ["''", "'b'", "'é'", "'a%b'", "'😀'", "'1'"],
+    "x DATE": [
+        "y",
+        "DATE '2024-02-29'",
+        "DATE '2024-01-31' + INTERVAL 1 MONTH",
+        "DATE '2024-03-01' - INTERVAL '1' DAY",
+    ],
+    "y DATE": ["DATE '0001-01-01'", "DATE '2023-02-28' + INTERVAL '1' YEAR", "'2024-02-29'"],
+}
+OTHER_CONDITIONS = """s LIKE '%b%', s NOT LIKE 'a%', s LIKE 'a%b%', s LIKE '%', s LIKE '', s IN ('a%b', ''), i IN (0, 2, -7),
+m IN (2.5, 0), x IN (DATE '2024-02-29'), x BETWEEN y AND DATE '2024-12-31', i IS NULL, d IS NULL, d = 1.0, d > 0,
+i > 0 AND s > 'a', i > 0 OR s > 'a', NOT (i > 0 OR x < y), i <> 0 AND (s = '' OR m > 1)"""
+VALUES = {
+    "i": (0, 2, -7, None),
+    "l": (0, 2**63 - 1, -(2**63), None),
+    "m": (Decimal("0.00"), Decimal("2.50"), Decimal("-0.01"), None),
+    "w": (Decimal(1), Decimal("2.5"), Decimal(10) ** 27, None),
+    "s": ("", "a%b", "a\nb", "é", "😀", "\uffff", "B", None),
+    "x": (date(2024, 2, 29), date(1, 1, 1), date(2024, 3, 1), None),
+    "y": (date(2024, 2, 29), date(9999, 12, 31), None),
+    "d": (float("nan"), -0.0, 1.0, None),
+}
+
+
+def test_conditions_on_rows_here_mean_what_they_mean_to_spark(wh: Warehouse) -> None:
+    columns = [*COMPARED, "d DOUBLE"]
+    types = dict(column.lower().split() for column in columns)
+    rng = Random(1)
+    rows = [(n, *(rng.choice(VALUES[name]) for name in types)) for n in range(200)]
+    frame = wh.spark.createDataFrame(rows, f"n INT, {', '.join(columns)}")
+    here = frame.toArrow()
+    ops = ("=", "<>", "<", "<=", ">", ">=")
+    texts = [f"{c.split()[0]} {op} {other}" for c, others in COMPARED.items() for other in others for op in ops]
+    texts += re.split(r",\s(?![^(]*\))", OTHER_CONDITIONS)
+    told = frame.selectExpr(*(f"({text}) AS c{n}" for n, text in enumerate(texts))).collect()
+    unknown = []
+    for n, text in enumerate(texts):
+        for asked, truth in ((text, True), (f"NOT ({text})", False)):
+            some, left = fulfilling(here, {"n": "int", **types}, [condition(asked, types)])
+            expected = [row for row, found in enumerate(told) if found[n] is truth]
+            assert left or some["n"].to_pylist() == expected, asked
+            unknown += left
+    assert len(unknown) <= len(texts) / 10, unknown
+
+
+def condition(text: str, types: dict[str, str]) -> Scalar:
+    """As it is read in a view over these columns."""
+    catalog = SimpleNamespace(resolve=lambda _: DeltaTable("every", tuple(types.items())), columns=lambda _: ())
+    read = bind(parse_query(f"SELECT i FROM every WHERE {text}"), catalog, ("i",))
+    assert isinstance(read, Bound), str(read)
+    return next(node.predicate for node in walk(read.as_read) if isinstance(node, Filter))

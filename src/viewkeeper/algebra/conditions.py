@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import reduce
 from itertools import product
 
@@ -28,7 +29,7 @@ _HOLE = "\0"
 _CONSTANT = r"-?\d+(?:\.\d+)?|'[^'\\]*'|CAST\('[^'\\]*' AS (?:DATE|TIMESTAMP)\)"
 _BETWEEN = re.compile(rf"\({_HOLE} BETWEEN ({_HOLE}|{_CONSTANT}) AND ({_HOLE}|{_CONSTANT})\)")
 _IN_LIST = re.compile(rf"\({_HOLE} IN \(((?:{_CONSTANT})(?:, (?:{_CONSTANT}))*)\)\)")
-_LIKE = re.compile(rf"\({_HOLE} (?:NOT )?I?LIKE '[^'\\]*'\)")
+_LIKE = re.compile(rf"\({_HOLE} (NOT )?(I)?LIKE '([^'\\]*)'\)")
 
 
 def alternatives(conditions: Iterable[Scalar]) -> Alternatives:
@@ -90,7 +91,7 @@ def is_null(scalar: Scalar) -> bool:
             return is_null(arg)
         case Call(name, args) if name in STRICT:
             return any(map(is_null, args))
-        case Verbatim(args=args) if in_list(scalar) or is_like(scalar):
+        case Verbatim(args=args) if in_list(scalar) or like(scalar):
             return any(map(is_null, args))
         case _:
             return False
@@ -105,7 +106,7 @@ def not_null(scalar: Scalar) -> frozenset[str]:
             return not_null(arg)
         case Call(name, args) if name in STRICT:
             return frozenset().union(*map(not_null, args))
-        case Verbatim(args=args) if in_list(scalar) or is_like(scalar):
+        case Verbatim(args=args) if in_list(scalar) or like(scalar):
             return frozenset().union(*map(not_null, args))
         case _:
             return frozenset()
@@ -143,8 +144,19 @@ def in_list(scalar: Verbatim) -> tuple[Scalar, ...]:
     return tuple(map(constant, re.findall(_CONSTANT, found[1]))) if found else ()
 
 
-def is_like(scalar: Verbatim) -> bool:
-    return _LIKE.fullmatch(_HOLE.join(scalar.parts)) is not None
+@dataclass(frozen=True)
+class Like:
+    """What a text has to look like, in any case or as it is; or must not."""
+
+    pattern: str
+    any_case: bool
+    negated: bool
+
+
+def like(scalar: Verbatim) -> Like | None:
+    """The pattern of x [NOT] LIKE …, None for any other expression."""
+    found = _LIKE.fullmatch(_HOLE.join(scalar.parts))
+    return Like(found[3], found[2] is not None, found[1] is not None) if found else None
 
 
 def constant(text: str) -> Scalar:

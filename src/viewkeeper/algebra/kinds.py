@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
+from calendar import monthrange
+from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
 from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Literal as OneOf
 
 from viewkeeper.algebra.conditions import is_null
-from viewkeeper.algebra.scalars import Cast, Literal, Scalar, Verbatim, columns
+from viewkeeper.algebra.scalars import Call, Cast, Literal, Scalar, Verbatim, columns
 from viewkeeper.algebra.types import BOOLEAN, FLOATING, INTEGRAL, decimal_parts
 
 # Values of one kind are in one order, whatever their types, and comparing them never fails.
@@ -30,7 +32,8 @@ _NUMBER = re.compile(r"\(?([+-]?\d+(?:\.\d+)?)\)?")
 _LONG = re.compile(r"\(CAST\((-?\d+) AS BIGINT\)\)")  # as 5L is kept
 _DOUBLE = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)[dD]?")
 _STRING = re.compile(r"'[^'\\]*'")
-_DATE = re.compile(r"'(\d{4}-\d\d-\d\d)'")
+_DATE = re.compile(r"'(\d{4}-\d\d-\d\d)'|\(CAST\('(\d{4}-\d\d-\d\d)' AS DATE\)\)")
+_INTERVAL = re.compile(r"\(INTERVAL '(-?\d+)' (DAY|MONTH|YEAR)S?\)")
 _EXACT = Context(prec=100)
 
 
@@ -128,8 +131,27 @@ def _double(scalar: Scalar) -> float | None:
 
 
 def _date(scalar: Scalar) -> date | None:
-    found = _DATE.fullmatch(_text(scalar.arg if isinstance(scalar, Cast) and scalar.type.lower() == "date" else scalar))
+    match scalar:
+        case Call("+" | "-" as sign, (day, interval)):
+            start, found = _date(day), _INTERVAL.fullmatch(_text(interval))
+            return _later(start, int(sign + "1") * int(found[1]), found[2]) if start and found else None
+        case Cast(arg, type_):
+            return _date(arg) if type_.lower() == "date" else None
+        case _:
+            found = _DATE.fullmatch(_text(scalar))
+            return _valid(lambda: date.fromisoformat(found[1] or found[2])) if found else None
+
+
+def _later(day: date, count: int, unit: str) -> date | None:
+    """So many days, months or years later; of a month that is too short, the last day."""
+    if unit == "DAY":
+        return _valid(lambda: day + timedelta(count))
+    year, month = divmod(12 * day.year + day.month - 1 + count * (12 if unit == "YEAR" else 1), 12)
+    return _valid(lambda: date(year, month + 1, min(day.day, monthrange(year, month + 1)[1])))
+
+
+def _valid(make: Callable[[], date]) -> date | None:
     try:
-        return date.fromisoformat(found[1]) if found else None
-    except ValueError:
+        return make()
+    except (ValueError, OverflowError):  # no such day, or none that Python knows
         return None

@@ -17,7 +17,7 @@ from viewkeeper.algebra.conditions import (
     alternatives,
     disjunction,
     in_list,
-    is_like,
+    like,
     not_null,
     present_if_true,
 )
@@ -220,7 +220,7 @@ class Conditions:
             case Verbatim(args=(arg,)) if constants := in_list(scalar):
                 kind = self.kind(arg)
                 return "boolean" if kind and self._all_of(kind, constants) else None
-            case Verbatim(args=(arg,)) if is_like(scalar):
+            case Verbatim(args=(arg,)) if like(scalar):
                 return "boolean" if self.kind(arg) == "string" else None
             case _:
                 return "number" if number(scalar) is not None else "string" if is_string(scalar) else None

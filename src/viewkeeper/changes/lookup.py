@@ -8,7 +8,7 @@ found so, what is left to join is small.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from operator import is_
@@ -59,21 +59,24 @@ class Found:
 
 
 Conditions = tuple[Scalar, ...]
+Changed = Callable[[str, Conditions], Mapping[str, Told]]
 LookUp = Callable[[Scan, Mapping[str, Values], Conditions], Found | None]
 
 
-def looked_up(change: Relation, changed: Mapping[tuple[str, str], Values], look_up: LookUp) -> Relation:
-    """The same change, of rows that were looked up; `changed` has the values of changes by table and column.
+def looked_up(change: Relation, changed: Changed, look_up: LookUp) -> Relation:
+    """The same change, of rows that were looked up.
 
-    `look_up` is asked for the rows of a scan with these values, by the table's columns, of which those will do that
-    fulfil some conditions, by the scan's. It answers None where they cannot be had.
+    `changed` has the values of a table's changed rows that fulfil some conditions, by its columns, of those whose
+    values are known. `look_up` is asked for the rows of a scan with these values, by the table's columns, of which
+    those will do that fulfil some conditions. It answers None where they cannot be had. Conditions are told by the
+    table's columns.
     """
     return _Lookups(changed, look_up).visit(change)[0]
 
 
 @dataclass
 class _Lookups:
-    changed: Mapping[tuple[str, str], Values]
+    changed: Changed
     look_up: LookUp
     found: dict[str, Found] = field(default_factory=dict)  # by their names
     known: dict[Relation, tuple[Relation, Known]] = field(default_factory=dict)
@@ -87,7 +90,9 @@ class _Lookups:
     def _visit(self, rel: Relation) -> tuple[Relation, Known]:
         match rel:
             case Changes(table, columns):
-                return rel, _shown(columns, {c: _are(v) for (of, c), v in self.changed.items() if of == table})
+                return rel, _shown(columns, self.changed(table, ()))
+            case Filter(Changes(table, columns), predicate):
+                return rel, _shown(columns, self.changed(table, _by_source(columns, conjuncts(predicate))))
             case Scan(table, columns):
                 return rel, _shown(columns, self.found[table].values if table in self.found else {})
             case Rows(fields, rows):
@@ -173,8 +178,7 @@ class _Lookups:
         values = {c.source: asked[c.name]() for c in scan.columns if c.name in asked}
         if not all(values.values()):  # nothing equals none of the values
             return empty(scan.schema)
-        plain = tuple(term for term in where if not subqueries(term) and not reads_clock(term))
-        found = self.look_up(scan, values, plain)
+        found = self.look_up(scan, values, _by_source(scan.columns, where))
         if found is None:
             return scan
         self.found[found.name] = found
@@ -190,6 +194,12 @@ def _of(rel: Relation, asked: Known, where: Conditions) -> tuple[Known, Conditio
     """What is asked of one side of a join."""
     own = set(names(rel))
     return {c: v for c, v in asked.items() if c in own}, tuple(term for term in where if own_columns(term) <= own)
+
+
+def _by_source(columns: tuple[ScanColumn, ...], where: Iterable[Scalar]) -> Conditions:
+    """Conditions by the table's columns, of those that can be told by one row of it."""
+    stored: dict[str, Scalar] = {c.name: Column(c.source) for c in columns}
+    return tuple(substitute(term, stored) for term in where if not subqueries(term) and not reads_clock(term))
 
 
 def _shown(columns: tuple[ScanColumn, ...], values: Mapping[str, Told]) -> Known:

@@ -8,9 +8,9 @@ from math import isinf
 
 from viewkeeper.algebra.keys import NOTHING, Declared
 from viewkeeper.algebra.node import walk
-from viewkeeper.algebra.relations import Aggregate, Changes, Join, Relation, Scan, Top, Window
+from viewkeeper.algebra.relations import Aggregate, Changes, Join, Relation, Scan, ScanColumn, Top, Window
 from viewkeeper.changes.counts import RowCounts
-from viewkeeper.changes.lookup import KNOWN_ROWS, Conditions, Found, Values, looked_up
+from viewkeeper.changes.lookup import KNOWN_ROWS, Changed, Conditions, Found, Told, Values, looked_up
 from viewkeeper.changes.meeting import can_spread
 from viewkeeper.changes.together import read_once
 
@@ -102,7 +102,7 @@ def reading(rel: Relation, sizes: Mapping[str, Sizes], declared: Declared = NOTH
     counts = RowCounts(tables, changes, declared, guessing=True)
     once, found = read_once(rel, lambda rows: counts.saved(rows) > 0), _Lookups(sizes, tables)
     total = Cost()
-    for node in walk(looked_up(once, found.known(once), found)):
+    for node in walk(looked_up(once, found.changed(once), found)):
         match node:
             case Scan(table) if table in found.rows:
                 total += Cost(rows_read=found.rows[table] // LOOKED_UP, reads=1)
@@ -133,11 +133,14 @@ class _Lookups:
     tables: dict[str, int]
     rows: dict[str, int] = field(default_factory=dict)
 
-    def known(self, change: Relation) -> dict[tuple[str, str], Values]:
+    def changed(self, change: Relation) -> Changed:
         """The columns of changes whose values will be known."""
         few = {table for table, known in self.sizes.items() if known.here and known.change_rows <= KNOWN_ROWS}
         leaves = [node for node in walk(change) if isinstance(node, Changes) and node.table in few]
-        return {(leaf.table, c.source): _SOME for leaf in leaves for c in leaf.columns if can_spread(c.type)}
+        known: dict[str, dict[str, Told]] = {leaf.table: {} for leaf in leaves}
+        for leaf in leaves:
+            known[leaf.table] |= _told(leaf.columns)
+        return lambda table, _: known.get(table, {})
 
     def __call__(self, scan: Scan, asked: Mapping[str, Values], where: Conditions) -> Found | None:
         table = self.sizes.get(scan.table)
@@ -145,7 +148,11 @@ class _Lookups:
             return None
         name = " ".join(("found in", scan.table, scan.state, *sorted(asked)))
         self.rows[name], self.tables[name] = table.rows, min(table.rows, KNOWN_ROWS)
-        return Found(name, {c.source: lambda: _SOME for c in scan.columns if can_spread(c.type)})
+        return Found(name, _told(scan.columns))
+
+
+def _told(columns: tuple[ScanColumn, ...]) -> dict[str, Told]:
+    return {c.source: lambda: _SOME for c in columns if can_spread(c.type)}
 
 
 def _finite(rows: float) -> int:

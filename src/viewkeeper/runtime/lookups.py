@@ -6,20 +6,19 @@ Arrow looks for values in one column of a file in less time than Spark needs to 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache, partial
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
 
 from viewkeeper.algebra.normalize import drop_empty, prune
-from viewkeeper.algebra.relations import WEIGHT, Relation, Scan
+from viewkeeper.algebra.relations import Relation, Scan
 from viewkeeper.algebra.scalars import conjunction
-from viewkeeper.changes.lookup import Conditions, Found, Values, looked_up
+from viewkeeper.changes.lookup import Conditions, Found, Told, Values, looked_up
 from viewkeeper.runtime.few import given, set_down
 from viewkeeper.runtime.reads import ReadOnce
 from viewkeeper.sql.render import quote, render
+from viewkeeper.store.conditions import fulfilling
 
 MOST_FOUND = 100_000  # rows, or values that are looked for: what this process hands to Spark in a tenth of a second
 MOST_READ_ALONE = 5_000_000  # rows of a table: where Spark has other machines, they read a larger one sooner
@@ -29,30 +28,28 @@ _Asked = tuple[str, int, frozenset[tuple[str, Values]]]  # table, version, value
 
 def look_up(change: Relation, leaves: ReadOnce) -> Relation:
     """The same change, of rows that were looked up where the values of its sources' changes are known."""
-    seen = ((table, column, values) for table, first in leaves.first.items() for column, values in first.seen.items())
-    known = {(table, column): frozenset(values) for table, column, values in seen if column != WEIGHT}
-    if not known:
+    if not any(first.seen for first in leaves.first.values()):
         return change
     leaves.mention([change])
-    found = prune(drop_empty(looked_up(change, known, Tables(leaves))))
+    found = prune(drop_empty(looked_up(change, partial(_changed, leaves), Tables(leaves))))
     leaves.mention([found])
     return found
 
 
-@dataclass(frozen=True)
-class _Rows:
-    """Rows that were looked up: here, held by Spark's driver, and as they stand in plans."""
+def _changed(leaves: ReadOnce, table: str, where: Conditions) -> Mapping[str, Told]:
+    """The values of a change that was read first, of those columns that are compared."""
+    first = leaves.first.get(table)
+    return _told(partial(first.values, where), first.compared) if first is not None else {}
 
-    here: pa.Table
-    held: DataFrame
-    planned: DataFrame
 
-    def values(self, columns: Sequence[str], condition: str) -> dict[str, Values]:
-        """The values of columns in rows that fulfil a condition: of what Spark's driver has, that takes no job."""
-        if not condition:
-            return {column: frozenset(self.here[column].unique().to_pylist()) for column in columns}
-        rows = self.held.where(condition).select(*map(quote, columns)).collect()
-        return {column: frozenset(row[n] for row in rows) for n, column in enumerate(columns)}
+def _told(values: Callable[[], Mapping[str, Values]], columns: Iterable[str]) -> dict[str, Told]:
+    """Each column's values, all of which are found out when one is asked for."""
+    once = cache(values)
+    return {column: partial(_of, once, column) for column in columns}
+
+
+def _of(values: Callable[[], Mapping[str, Values]], column: str) -> Values:
+    return values()[column]
 
 
 class Tables:
@@ -62,8 +59,8 @@ class Tables:
         self.leaves = leaves
         local = (leaves.session.conf.get("spark.master", "") or "").startswith("local")
         self.most = float("inf") if local else MOST_READ_ALONE
-        self.read: dict[_Asked, _Rows | None] = {}
-        self.found: dict[tuple[_Asked, str], Found] = {}
+        self.read: dict[_Asked, pa.Table | None] = {}
+        self.found: dict[tuple[_Asked, Conditions], Found] = {}
 
     def __call__(self, scan: Scan, asked: Mapping[str, Values], where: Conditions) -> Found | None:
         pin = self.leaves.pinned.pins.get(scan.table)
@@ -75,27 +72,30 @@ class Tables:
         rows = self.read[what]
         if rows is None:
             return None
-        condition = render(conjunction(list(where)), {c.name: quote(c.source) for c in scan.columns}) if where else ""
-        if (what, condition) not in self.found:
-            self.found[what, condition] = self._found(scan.table, rows, condition)
-        return self.found[what, condition]
+        if (what, where) not in self.found:
+            self.found[what, where] = self._found(scan, rows, where)
+        return self.found[what, where]
 
-    def _read(self, table: str, version: int, asked: frozenset[tuple[str, Values]]) -> _Rows | None:
+    def _read(self, table: str, version: int, asked: frozenset[tuple[str, Values]]) -> pa.Table | None:
         files = self.leaves.files(table, version)
         if files is None:
             return None
         among = {column: list(values) for column, values in asked}
-        rows = self.leaves.file_rows.rows_with(files, self.leaves.columns(table), among, MOST_FOUND)
-        if rows is None:
-            return None
-        held = given(self.leaves.session, rows)
-        return _Rows(rows, held, set_down(held, len(rows)))
+        return self.leaves.file_rows.rows_with(files, self.leaves.columns(table), among, MOST_FOUND)
 
-    def _found(self, table: str, rows: _Rows, condition: str) -> Found:
-        columns, name = self.leaves.compared_of(table), self.leaves.put(rows.planned, len(rows.here))
-        told = cache(lambda: rows.values(columns, condition))
-        return Found(name, {column: partial(_of, told, column) for column in columns})
+    def _found(self, scan: Scan, rows: pa.Table, where: Conditions) -> Found:
+        """Of rows that were read, those that can fulfil the conditions; of their values, those of rows that do."""
+        columns = self.leaves.compared_of(scan.table)
+        some, left = fulfilling(rows, {c.source: c.type for c in scan.columns}, where)
+        held = given(self.leaves.session, some)
+        condition = render(conjunction(list(left)), {c.source: quote(c.source) for c in scan.columns})
 
+        def values() -> dict[str, Values]:
+            if not left:
+                return {column: frozenset(some[column].unique().to_pylist()) for column in columns}
+            # Of what Spark's driver has, that takes no job.
+            of_them = held.where(condition).select(*map(quote, columns)).collect()
+            return {column: frozenset(row[n] for row in of_them) for n, column in enumerate(columns)}
 
-def _of(told: Callable[[], Mapping[str, Values]], column: str) -> Values:
-    return told()[column]
+        name = self.leaves.put(set_down(held, len(some)), len(some))
+        return Found(name, _told(values, columns))

@@ -47,7 +47,7 @@ from viewkeeper.runtime import spreads
 from viewkeeper.runtime.checkpoints import checkpointed
 from viewkeeper.runtime.few import FETCHED_ROWS, PLANNED_ROWS, fetched, given
 from viewkeeper.runtime.seen import Asked, FirstRead, few, here, many
-from viewkeeper.sql.render import quote, render, string_literal
+from viewkeeper.sql.render import quote, string_literal
 from viewkeeper.sql.unparse import unparse
 from viewkeeper.store.changes import CHANGE_TYPE, Feed, FeedFiles, Files
 from viewkeeper.store.files import DataFiles, file_name, local
@@ -207,11 +207,11 @@ class ReadOnce:
         """Read the net change of a table, and see in it how many rows go, and whether any of them matter."""
         read = {c.source: c.type for n in self.changed if n.table == table for c in n.columns}
         compared = {c.source for n in self.changed for c in n.columns if c.name in self.compared}
-        known = matters != TRUE and own_columns(matters) <= read.keys()
+        known = own_columns(matters) <= read.keys()
         asked = Asked(
             f"__vk_first_{list(self.pinned.pins).index(table) + 1}",
-            tuple(read),
-            f.expr(render(matters, {c: quote(c) for c in read})) if known else None,
+            read,
+            matters if known else TRUE,
             tuple(name for name in spreads.told(read) if name in compared),
         )
         self.first[table] = self._read_first(table, read, asked)

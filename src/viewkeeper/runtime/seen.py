@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
@@ -11,30 +11,44 @@ from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as f
 
 from viewkeeper.algebra.relations import WEIGHT
+from viewkeeper.algebra.scalars import Scalar
 from viewkeeper.changes.meeting import Spread
 from viewkeeper.runtime import spreads
 from viewkeeper.runtime.checkpoints import checkpointed
 from viewkeeper.runtime.few import fetched, given, set_down
-from viewkeeper.sql.render import quote
+from viewkeeper.sql.render import quote, render
+from viewkeeper.store.conditions import fulfilling
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What is to be known of a change with these columns.
+    """What is to be known of a change with columns of these types.
 
-    matters    the condition that a row must meet to matter; None if any row does
+    matters    the condition that a row must meet to matter
     compared   the columns whose values are wanted
     """
 
     name: str
-    columns: tuple[str, ...]
-    matters: Column | None
+    types: Mapping[str, str]
+    matters: Scalar
     compared: tuple[str, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(self.types)
+
+    @property
+    def condition(self) -> Column:
+        return f.expr(render(self.matters, {c: quote(c) for c in self.types}))
 
 
 @dataclass(frozen=True)
 class FirstRead:
-    """How many rows there are under the name, how many of them go, whether any matters, and which values they have."""
+    """How many rows there are under the name, how many of them go, whether any matters, and which values they have.
+
+    seen   of few rows, the columns that are compared
+    here   the rows, if this process has them; and the types of their columns
+    """
 
     name: str
     columns: frozenset[str]
@@ -42,7 +56,19 @@ class FirstRead:
     went: int
     matters: bool
     spreads: Mapping[str, Spread]
-    seen: Mapping[str, Sequence[Any]] = field(default_factory=dict)  # of few rows, the columns that are compared
+    seen: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    here: tuple[pa.Table, Mapping[str, str]] | None = None
+
+    @property
+    def compared(self) -> list[str]:
+        return [column for column in self.seen if column != WEIGHT]
+
+    def values(self, where: Sequence[Scalar]) -> dict[str, frozenset[Any]]:
+        """The values that rows which fulfil the conditions have at most, in the columns that are compared."""
+        if self.here is None or not where:
+            return {column: frozenset(self.seen[column]) for column in self.compared}
+        rows, _ = fulfilling(*self.here, where)
+        return {column: frozenset(rows[column].unique().to_pylist()) for column in self.compared}
 
     def stays(self, key: tuple[str, ...]) -> bool | None:
         """Whether any value of a key both comes and goes; None where that was not seen."""
@@ -59,14 +85,16 @@ def here(session: SparkSession, rows: pa.Table, asked: Asked) -> FirstRead:
     held = given(session, rows)
     set_down(held, len(rows)).createOrReplaceTempView(asked.name)
     seen = {column: rows[column].to_pylist() for column in (WEIGHT, *asked.compared)}
-    return _seen(asked, seen, matters=asked.matters is None or not held.where(asked.matters).isEmpty())
+    matter, left = fulfilling(rows, asked.types, [asked.matters])
+    matters = len(matter) > 0 and (not left or not held.where(asked.condition).isEmpty())
+    return replace(_seen(asked, seen, matters=matters), here=(rows, asked.types))
 
 
 def few(rows: DataFrame, asked: Asked) -> FirstRead:
     """Of few rows: what is asked of them is seen sooner than Spark would count it."""
     held = fetched(rows)
     held.createOrReplaceTempView(asked.name)
-    found = held.select(f.col(WEIGHT), _condition(asked), *map(quote, asked.compared)).collect()
+    found = held.select(f.col(WEIGHT), asked.condition, *map(quote, asked.compared)).collect()
     values = {column: [row[n] for row in found] for n, column in enumerate((WEIGHT, "", *asked.compared))}
     return _seen(asked, values, matters=any(values.pop("")))
 
@@ -78,7 +106,7 @@ def many(rows: DataFrame, asked: Asked) -> FirstRead:
         counted,
         f.count(f.lit(1)).alias("rows"),
         f.count_if(f.col(WEIGHT) < 0).alias("went"),
-        f.count_if(_condition(asked)).alias("matter"),
+        f.count_if(asked.condition).alias("matter"),
         *spreads.measures(asked.compared),
     )
     checkpointed(observed).createOrReplaceTempView(asked.name)
@@ -93,7 +121,3 @@ def _seen(asked: Asked, seen: Mapping[str, Sequence[Any]], *, matters: bool) -> 
     found = ((column, spreads.spread_of(seen[column])) for column in asked.compared)
     values = {column: spread for column, spread in found if spread is not None}
     return FirstRead(asked.name, frozenset(asked.columns), rows, went, matters and rows > 0, values, seen)
-
-
-def _condition(asked: Asked) -> Column:
-    return f.lit(True) if asked.matters is None else asked.matters

@@ -13,9 +13,11 @@ from datetime import timedelta
 from functools import reduce
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from viewkeeper.algebra.relations import WEIGHT
 from viewkeeper.algebra.types import decimal_parts
@@ -26,6 +28,7 @@ from viewkeeper.store.files import DataFiles
 DECLARED_TYPE = "__CHAR_VARCHAR_TYPE_STRING"  # under which a schema says CHAR of what it calls a string
 MOST_ROWS = 100_000  # in all files: without a feed, few changed rows may stand in large files
 _AT_ONCE = 4  # files; Arrow uses all cores within one, but not all the time
+_CLOSE = 8  # numbers of which so many could lie between the least and the greatest, for each that does
 _SURELY = 3  # times as many rows as are read here: more than that is not found out by reading
 _TYPES = {
     "boolean": pa.bool_(),
@@ -42,6 +45,7 @@ _TYPES = {
     "timestamp_ntz": pa.timestamp("us"),
 }
 
+Flags = NDArray[np.bool_]
 Among = Mapping[str, Sequence[Any]]  # values by column, NULL among them or not
 
 
@@ -127,14 +131,38 @@ class FileRows:
     ) -> pa.Table:
         """Of one group of a file's rows, those with the values, which are looked for before other columns are read."""
         keys = self.columns.read(file, n, pa.schema([(name, wanted.type) for name, wanted in values.items()]))
-        met = (pc.is_in(keys[name], wanted) for name, wanted in values.items())
-        at = pc.indices_nonzero(reduce(pc.and_, met)).cast(pa.int64())
-        if gone:
-            at = at.filter(pc.invert(pc.is_in(at, pa.array(gone, pa.int64()))))
+        met = reduce(np.logical_and, (_are_among(keys[name], wanted) for name, wanted in values.items()))
+        met[[place for place in gone if 0 <= place < len(met)]] = False
+        at = np.flatnonzero(met)
         if not len(at):
             return schema.empty_table()
         others = self.columns.read(file, n, pa.schema([field for field in schema if field.name not in values]))
         return pa.table([(keys if f.name in values else others)[f.name].take(at) for f in schema], schema)
+
+
+def _are_among(values: pa.ChunkedArray, wanted: pa.Array) -> Flags:
+    """Which values are among those that are wanted, NULL being one of them or not.
+
+    Of whole numbers and days that lie close together, a list of all that lie between them tells it: ten times as fast
+    as looking each of them up.
+    """
+    close = len(values) > 0 and not values.null_count
+    if close and (pa.types.is_integer(values.type) or pa.types.is_date32(values.type)):
+        numbers, asked = (_numbers(v) for v in (values, wanted.drop_null()))
+        least, greatest, most = int(numbers.min()), int(numbers.max()), _CLOSE * len(numbers)
+        first = 0 if least >= 0 and greatest <= most else least
+        if greatest - first <= most:
+            listed: Flags = np.zeros(greatest - first + 1, bool)
+            listed[asked[(asked >= least) & (asked <= greatest)] - first] = True
+            return listed[numbers - first if first else numbers]
+    found: Flags = pc.is_in(values, wanted).to_numpy(zero_copy_only=False)
+    return found
+
+
+def _numbers(values: pa.Array | pa.ChunkedArray) -> NDArray[np.int64]:
+    whole = values.cast(pa.int32()) if pa.types.is_date32(values.type) else values
+    found: NDArray[np.int64] = whole.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
+    return found
 
 
 def _or_none(read: Callable[[], pa.Table]) -> pa.Table | None:
