@@ -38,7 +38,7 @@ from viewkeeper.runtime.first import read_first
 from viewkeeper.runtime.forms import content_query, form_of
 from viewkeeper.runtime.install import Merge, Rows
 from viewkeeper.runtime.look import Look
-from viewkeeper.runtime.lookups import look_up
+from viewkeeper.runtime.lookups import Tables
 from viewkeeper.runtime.reads import ReadOnce
 from viewkeeper.runtime.spark import SMALL_STEP, few_rows_step, known_step, settle
 from viewkeeper.runtime.write import discard
@@ -167,9 +167,16 @@ class Executor:
     def change(self, change: Relation, look: Look, leaves: ReadOnce) -> Relation:
         """The same change, by what is known of its rows: which are few, and where those are that they can meet."""
         counts = leaves.measure(look.situation.declared, look.situation.rows)
-        near = only_meeting(fewest_first(leaves.netted(change), counts), leaves.spreads)
+        change = fewest_first(leaves.netted(change), counts)
         settle(leaves.session, self.spark, SMALL_STEP)  # what is asked of found rows is answered without a job
-        return look_up(read_once(near, lambda rows: leaves.saved(rows) > 0), leaves)
+        tables = Tables(leaves)
+        found = tables.look_up(read_once(change, lambda rows: leaves.saved(rows) > 0))
+        if leaves.has(found):
+            return found
+        # Values stand only in the conditions on tables that Spark reads: without them, what was compiled for one
+        # refresh serves the next.
+        near = only_meeting(change, leaves.spreads)
+        return tables.look_up(read_once(near, lambda rows: leaves.saved(rows) > 0))
 
     def ahead(self, job: Job) -> Job:
         """The job with its change computed, where what is left to do is so much less that it wants other settings."""

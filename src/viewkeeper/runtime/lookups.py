@@ -26,16 +26,6 @@ MOST_READ_ALONE = 5_000_000  # rows of a table: where Spark has other machines, 
 _Asked = tuple[str, int, frozenset[tuple[str, Values]]]  # table, version, values by column
 
 
-def look_up(change: Relation, leaves: ReadOnce) -> Relation:
-    """The same change, of rows that were looked up where the values of its sources' changes are known."""
-    if not any(first.seen for first in leaves.first.values()):
-        return change
-    leaves.mention([change])
-    found = prune(drop_empty(looked_up(change, partial(_changed, leaves), Tables(leaves))))
-    leaves.mention([found])
-    return found
-
-
 def _changed(leaves: ReadOnce, table: str, where: Conditions) -> Mapping[str, Told]:
     """The values of a change that was read first, of those columns that are compared."""
     first = leaves.first.get(table)
@@ -61,6 +51,16 @@ class Tables:
         self.most = float("inf") if local else MOST_READ_ALONE
         self.read: dict[_Asked, pa.Table | None] = {}
         self.found: dict[tuple[_Asked, Conditions], Found] = {}
+
+    def look_up(self, change: Relation) -> Relation:
+        """The same change, of rows that were looked up where the values of its sources' changes are known."""
+        leaves = self.leaves
+        if not any(first.seen for first in leaves.first.values()):
+            return change
+        leaves.mention([change])
+        found = prune(drop_empty(looked_up(change, partial(_changed, leaves), self)))
+        leaves.mention([found])
+        return found
 
     def __call__(self, scan: Scan, asked: Mapping[str, Values], where: Conditions) -> Found | None:
         pin = self.leaves.pinned.pins.get(scan.table)

@@ -77,6 +77,7 @@ class ReadOnce:
         self.file_rows = file_rows
         self.held: dict[tuple[str, ...], str] = {}  # by what was read, with its columns if not all
         self.first: dict[str, FirstRead] = {}
+        self.put_there: set[str] = set()
         self.numbers = count(1)  # changes are read first by several threads: no two names may be the same
         self.counts: RowCounts | None = None  # what is to be reckoned with
         self.likely: RowCounts | None = None
@@ -150,9 +151,15 @@ class ReadOnce:
         rows = counted.get["rows"]
         return Computed(self.put(fetched(frame) if rows <= PLANNED_ROWS else frame, rows), rows)
 
+    def has(self, change: Relation) -> bool:
+        """Whether all that a change reads is there now."""
+        read = (n for n in walk(change) if isinstance(n, Scan | Changes))
+        return all(n.table in (self.first if isinstance(n, Changes) else self.put_there) for n in read)
+
     def put(self, frame: DataFrame, rows: int) -> str:
         """The temporary name of so many rows that are there now."""
         name = f"__vk_part_{next(self.numbers)}"
+        self.put_there.add(name)
         frame.createOrReplaceTempView(name)
         self.give(name, name)
         if self.counts is not None:

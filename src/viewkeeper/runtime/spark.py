@@ -123,6 +123,7 @@ def _local_confs(warehouse: str) -> dict[str, str]:
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.shuffle.partitions": str(max(2, os.cpu_count() or 2)),
         "spark.databricks.delta.snapshotPartitions": "1",
+        "spark.sql.codegen.cache.maxEntries": "2000",  # by default 100, which the queries of ten views exceed
         "spark.log.structuredLogging.enabled": "false",
     }
 
