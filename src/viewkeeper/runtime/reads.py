@@ -45,8 +45,8 @@ from viewkeeper.changes.weights import net
 from viewkeeper.errors import ViewkeeperError
 from viewkeeper.runtime import spreads
 from viewkeeper.runtime.checkpoints import checkpointed
-from viewkeeper.runtime.few import FETCHED_ROWS, PLANNED_ROWS, fetched, given
-from viewkeeper.runtime.seen import Asked, FirstRead, few, here, many
+from viewkeeper.runtime.few import FETCHED_ROWS, PLANNED_ROWS, fetched, given, set_down
+from viewkeeper.runtime.seen import Asked, FirstRead, Here, few, here, many
 from viewkeeper.sql.render import quote, string_literal
 from viewkeeper.sql.unparse import unparse
 from viewkeeper.store.changes import CHANGE_TYPE, Feed, FeedFiles, Files
@@ -202,7 +202,14 @@ class ReadOnce:
         first = self.first.get(table)
         if first is None or not first.columns.issuperset(c.source for c in columns):
             return self.changed_rows(table, columns)
-        return f"SELECT {_listed(columns)}{WEIGHT} FROM {first.name}"
+        name = first.name if first.here is None else self._given(table, first.here)
+        return f"SELECT {_listed(columns)}{WEIGHT} FROM {name}"
+
+    def _given(self, table: str, here: Here) -> str:
+        """Changed rows of this process: a question is about all of them, the change about those that may matter."""
+        asking = self.counts is None
+        rows = here.rows if asking else here.matter
+        return self.hold((table, "changes", str(asking)), lambda: set_down(given(self.session, rows), len(rows)))
 
     def reads_first(self, table: str) -> bool:
         """Whether the table's changes are few, and needed more than once or for a join."""

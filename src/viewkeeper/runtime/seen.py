@@ -15,7 +15,7 @@ from viewkeeper.algebra.scalars import Scalar
 from viewkeeper.changes.meeting import Spread
 from viewkeeper.runtime import spreads
 from viewkeeper.runtime.checkpoints import checkpointed
-from viewkeeper.runtime.few import fetched, given, set_down
+from viewkeeper.runtime.few import fetched, given
 from viewkeeper.sql.render import quote, render
 from viewkeeper.store.conditions import fulfilling
 
@@ -43,11 +43,20 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class FirstRead:
-    """How many rows there are under the name, how many of them go, whether any matters, and which values they have.
+class Here:
+    """The rows of a change that this process has, with the types of their columns; and those that may matter."""
 
+    rows: pa.Table
+    types: Mapping[str, str]
+    matter: pa.Table
+
+
+@dataclass(frozen=True)
+class FirstRead:
+    """How many rows there are that may matter, how many rows go, whether any matters, and which values they have.
+
+    name   under which Spark has the rows, unless they are here
     seen   of few rows, the columns that are compared
-    here   the rows, if this process has them; and the types of their columns
     """
 
     name: str
@@ -57,7 +66,7 @@ class FirstRead:
     matters: bool
     spreads: Mapping[str, Spread]
     seen: Mapping[str, Sequence[Any]] = field(default_factory=dict)
-    here: tuple[pa.Table, Mapping[str, str]] | None = None
+    here: Here | None = None
 
     @property
     def compared(self) -> list[str]:
@@ -67,7 +76,7 @@ class FirstRead:
         """The values that rows which fulfil the conditions have at most, in the columns that are compared."""
         if self.here is None or not where:
             return {column: frozenset(self.seen[column]) for column in self.compared}
-        rows, _ = fulfilling(*self.here, where)
+        rows, _ = fulfilling(self.here.matter, self.here.types, where)
         return {column: frozenset(rows[column].unique().to_pylist()) for column in self.compared}
 
     def stays(self, key: tuple[str, ...]) -> bool | None:
@@ -82,12 +91,10 @@ class FirstRead:
 
 def here(session: SparkSession, rows: pa.Table, asked: Asked) -> FirstRead:
     """Of rows that this process has."""
-    held = given(session, rows)
-    set_down(held, len(rows)).createOrReplaceTempView(asked.name)
     seen = {column: rows[column].to_pylist() for column in (WEIGHT, *asked.compared)}
     matter, left = fulfilling(rows, asked.types, [asked.matters])
-    matters = len(matter) > 0 and (not left or not held.where(asked.condition).isEmpty())
-    return replace(_seen(asked, seen, matters=matters), here=(rows, asked.types))
+    matters = len(matter) > 0 and (not left or not given(session, matter).where(asked.condition).isEmpty())
+    return replace(_seen(asked, seen, matters=matters), rows=len(matter), here=Here(rows, asked.types, matter))
 
 
 def few(rows: DataFrame, asked: Asked) -> FirstRead:
