@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from viewkeeper.algebra.display import show
 from viewkeeper.algebra.relations import Filter, Relation, Scan, ScanColumn
 from viewkeeper.algebra.scalars import conjunction
-from viewkeeper.changes.lookup import Changed, Conditions, Found, Told, Values, looked_up
+from viewkeeper.changes.lookup import Changed, ChangedValues, Conditions, Found, Told, Values, looked_up
 from viewkeeper.changes.propagate import change
 from viewkeeper.changes.refresh import maintenance
 from viewkeeper.changes.stored import stored_form
@@ -30,13 +30,21 @@ Case = tuple[Relation, History]
 
 
 class Tables:
-    """The tables of a history, which answer what is asked of them: all but some, and of some columns no values."""
+    """The tables of a history, which answer what is asked of them: all but some, and of some columns no values.
+
+    They understand conditions, or leave it to others to drop the rows that do not fulfil them.
+    """
 
     def __init__(
-        self, history: History, silent: frozenset[str] = frozenset(), unsaid: frozenset[str] = frozenset()
+        self,
+        history: History,
+        silent: frozenset[str] = frozenset(),
+        unsaid: frozenset[str] = frozenset(),
+        *,
+        fulfil: bool = True,
     ) -> None:
         self.states = history.between(0, 1)
-        self.silent, self.unsaid = silent, unsaid
+        self.silent, self.unsaid, self.fulfil = silent, unsaid, fulfil
 
     def __call__(self, scan: Scan, asked: Mapping[str, Values], where: Conditions) -> Found | None:
         if scan.table in self.silent:
@@ -44,25 +52,28 @@ class Tables:
         state = self.states[scan.table]
         at = {column: state.columns.index(column) for column in state.columns}
         every = Scan(scan.table, tuple(ScanColumn(c, c, "") for c in state.columns), scan.state)
-        rows = evaluate(Filter(every, conjunction(list(where))), self.states)
-        kept = Counter({row: n for row, n in rows.items() if all(row[at[c]] in values for c, values in asked.items())})
-        name = f"found_{len(self.states)}"
+        meant, rows = (
+            Counter({row: n for row, n in found.items() if all(row[at[c]] in values for c, values in asked.items())})
+            for found in (evaluate(Filter(every, conjunction(list(where))), self.states), evaluate(every, self.states))
+        )
+        name, kept = f"found_{len(self.states)}", meant if self.fulfil else rows
         self.states[name] = TableStates(state.columns, kept, kept)
-        told = {c: frozenset(row[n] for row in kept) for c, n in at.items() if c not in self.unsaid}
-        return Found(name, {c: lambda c=c: told[c] for c in told})
+        told = {c: frozenset(row[n] for row in meant) for c, n in at.items() if c not in self.unsaid}
+        return Found(name, {c: lambda c=c: told[c] for c in told}, self.fulfil)
 
 
-def values(history: History) -> Changed:
+def values(history: History, *, exact: bool = True) -> Changed:
     """Of changed rows that fulfil some conditions."""
 
-    def of(table: str, where: Conditions) -> dict[str, Told]:
+    def of(table: str, where: Conditions) -> ChangedValues:
         columns = history.schemas[table]
         feed = Counter[Row]()
         for row, times in history.feed(table, 0, 1):
             feed[row] += abs(times)
         every = Filter(Scan(table, tuple(ScanColumn(c, c, "") for c, _ in columns)), conjunction(list(where)))
         rows = evaluate(every, {table: TableStates(tuple(c for c, _ in columns), feed, feed)})
-        return {c: partial(frozenset, [row[at] for row in rows]) for at, (c, _) in enumerate(columns)}
+        told: dict[str, Told] = {c: partial(frozenset, [row[at] for row in rows]) for at, (c, _) in enumerate(columns)}
+        return ChangedValues(told, exact)
 
     return of
 
@@ -71,11 +82,13 @@ some_tables = st.frozensets(st.sampled_from(["r", "t", "u"]), max_size=1)
 some_columns = st.frozensets(st.sampled_from(["a", "s"]), max_size=1)
 
 
-@given(changing_relations(), some_tables, some_columns)
-def test_looked_up_it_is_the_same_change(case: Case, silent: frozenset[str], unsaid: frozenset[str]) -> None:
+@given(changing_relations(), some_tables, some_columns, st.booleans(), st.booleans())
+def test_looked_up_it_is_the_same_change(
+    case: Case, silent: frozenset[str], unsaid: frozenset[str], fulfil: bool, exact: bool
+) -> None:
     rel, history = case
-    delta, tables = change(rel, history.changed(0, 1)), Tables(history, silent, unsaid)
-    found = looked_up(delta, values(history), tables)
+    delta, tables = change(rel, history.changed(0, 1)), Tables(history, silent, unsaid, fulfil=fulfil)
+    found = looked_up(delta, values(history, exact=exact), tables)
     assert signed(found, tables.states) == signed(delta, tables.states), show(found)
 
 

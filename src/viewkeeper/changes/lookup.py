@@ -3,12 +3,14 @@
     L ⋈ₖ R = L ⋈ₖ σ_{k ∈ V} R     where V is what k is in L
 
 The rows that were found have few values in turn, by which the next table is asked. Where all that a change reads is
-found so, what is left to join is small.
+found so, what is left to join is small. What was found by a change's values needs not be compared with them again:
+
+    σ_{k ∈ V} R ⋉ₖ L = σ_{k ∈ V} R     where V is what k is in L
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from operator import is_
@@ -51,15 +53,25 @@ Known = dict[str, Told]
 class Found:
     """Rows that were looked up: the temporary name they are under, and the values of some of the table's columns.
 
-    Answers to other questions have other names, be it that only other conditions were told: the values differ.
+    Answers to other questions have other names, be it that only other conditions were told: the values differ. They
+    are those of rows that fulfil the conditions; `fulfil` says whether all rows do.
     """
 
     name: str
     values: Mapping[str, Told]
+    fulfil: bool = False
+
+
+@dataclass(frozen=True)
+class ChangedValues:
+    """Values of some of a table's columns in changed rows; `exact` if those rows have just these, not only at most."""
+
+    values: Mapping[str, Told]
+    exact: bool = False
 
 
 Conditions = tuple[Scalar, ...]
-Changed = Callable[[str, Conditions], Mapping[str, Told]]
+Changed = Callable[[str, Conditions], ChangedValues]
 LookUp = Callable[[Scan, Mapping[str, Values], Conditions], Found | None]
 
 
@@ -90,9 +102,9 @@ class _Lookups:
     def _visit(self, rel: Relation) -> tuple[Relation, Known]:
         match rel:
             case Changes(table, columns):
-                return rel, _shown(columns, self.changed(table, ()))
+                return rel, _shown(columns, self.changed(table, ()).values)
             case Filter(Changes(table, columns), predicate):
-                return rel, _shown(columns, self.changed(table, _by_source(columns, conjuncts(predicate))))
+                return rel, _shown(columns, self.changed(table, _by_source(columns, conjuncts(predicate))).values)
             case Scan(table, columns):
                 return rel, _shown(columns, self.found[table].values if table in self.found else {})
             case Rows(fields, rows):
@@ -132,6 +144,8 @@ class _Lookups:
         match rel.kind:
             case "inner":
                 return joined, {**of_left, **of_right}
+            case "semi" if len(pairs) == len(conjuncts(rel.condition)) == 1 and self._all_meet(left, right, *pairs[0]):
+                return left, of_left
             case "semi" | "anti":
                 return joined, of_left
             case "left":
@@ -156,7 +170,11 @@ class _Lookups:
             case _ if not asked:
                 return rel
             case Scan(table) if table not in self.found:
-                return self._ask(rel, asked, where)
+                return self._ask(rel, asked, where)[0]
+            case Filter(Scan(table) as scan, predicate) if table not in self.found:
+                terms = conjuncts(predicate)
+                rows, fulfil = self._ask(scan, asked, (*terms, *where))
+                return rows if fulfil and all(map(_is_told, terms)) else _over(rel, rows)
             case Filter(input, predicate):
                 return _over(rel, self._narrowed(input, asked, (*conjuncts(predicate), *where)))
             case Project(input, items):
@@ -174,15 +192,60 @@ class _Lookups:
             case _:
                 return rel
 
-    def _ask(self, scan: Scan, asked: Known, where: Conditions) -> Relation:
+    def _all_meet(self, left: Relation, right: Relation, ours: str, theirs: str, null_safe: bool) -> bool:
+        """Whether every row of the left side has a partner, by the values that the two columns have."""
+        exactly, at_most = self._exactly(right, theirs), self._at_most(left, ours)
+        return exactly is not None and at_most is not None and at_most() <= _met(exactly, null_safe)()
+
+    def _exactly(self, rel: Relation, column: str) -> Told | None:
+        """The values that a column of changes has, each of them in some row."""
+        match rel:
+            case Changes(table, columns):
+                return self._exactly_changed(table, columns, (), column)
+            case Filter(Changes(table, columns), predicate):
+                return self._exactly_changed(table, columns, conjuncts(predicate), column)
+            case Project(input, items):
+                made = next((i.value for i in items if i.name == column), None)
+                return self._exactly(input, made.name) if isinstance(made, Column) else None
+            case Aggregate(input, group_by, sets=()) if column in group_by:
+                return self._exactly(input, column)
+            case Union(parts):
+                told = [self._exactly(part, column) for part in parts]
+                known = [{column: values} for values in told if values is not None]
+                return _any_of(known)[column] if len(known) == len(told) else None
+            case _:
+                return None
+
+    def _exactly_changed(
+        self, table: str, columns: tuple[ScanColumn, ...], where: Sequence[Scalar], column: str
+    ) -> Told | None:
+        told = _by_source(columns, where)
+        changed = self.changed(table, told)
+        return _shown(columns, changed.values).get(column) if changed.exact and len(told) == len(where) else None
+
+    def _at_most(self, rel: Relation, column: str) -> Told | None:
+        """The values that a column of rows which were looked up has at most."""
+        match rel:
+            case Scan(table, columns) if table in self.found and self.found[table].fulfil:
+                return _shown(columns, self.found[table].values).get(column)
+            case Filter(input) | Join(input, kind="semi" | "anti"):
+                return self._at_most(input, column)
+            case Project(input, items):
+                made = next((i.value for i in items if i.name == column), None)
+                return self._at_most(input, made.name) if isinstance(made, Column) else None
+            case _:
+                return None
+
+    def _ask(self, scan: Scan, asked: Known, where: Conditions) -> tuple[Relation, bool]:
+        """The rows that were looked up, and whether all of them fulfil the conditions, as far as these are told."""
         values = {c.source: asked[c.name]() for c in scan.columns if c.name in asked}
         if not all(values.values()):  # nothing equals none of the values
-            return empty(scan.schema)
+            return empty(scan.schema), True
         found = self.look_up(scan, values, _by_source(scan.columns, where))
         if found is None:
-            return scan
+            return scan, False
         self.found[found.name] = found
-        return Scan(found.name, scan.columns)
+        return Scan(found.name, scan.columns), found.fulfil
 
 
 def _over(rel: Relation, *below: Relation) -> Relation:
@@ -199,7 +262,11 @@ def _of(rel: Relation, asked: Known, where: Conditions) -> tuple[Known, Conditio
 def _by_source(columns: tuple[ScanColumn, ...], where: Iterable[Scalar]) -> Conditions:
     """Conditions by the table's columns, of those that can be told by one row of it."""
     stored: dict[str, Scalar] = {c.name: Column(c.source) for c in columns}
-    return tuple(substitute(term, stored) for term in where if not subqueries(term) and not reads_clock(term))
+    return tuple(substitute(term, stored) for term in where if _is_told(term))
+
+
+def _is_told(term: Scalar) -> bool:
+    return not subqueries(term) and not reads_clock(term)
 
 
 def _shown(columns: tuple[ScanColumn, ...], values: Mapping[str, Told]) -> Known:

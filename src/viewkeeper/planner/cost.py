@@ -10,7 +10,7 @@ from viewkeeper.algebra.keys import NOTHING, Declared
 from viewkeeper.algebra.node import walk
 from viewkeeper.algebra.relations import Aggregate, Changes, Join, Relation, Scan, ScanColumn, Top, Window
 from viewkeeper.changes.counts import RowCounts
-from viewkeeper.changes.lookup import KNOWN_ROWS, Changed, Conditions, Found, Told, Values, looked_up
+from viewkeeper.changes.lookup import KNOWN_ROWS, Changed, ChangedValues, Conditions, Found, Told, Values, looked_up
 from viewkeeper.changes.meeting import can_spread
 from viewkeeper.changes.together import read_once
 
@@ -140,7 +140,7 @@ class _Lookups:
         known: dict[str, dict[str, Told]] = {leaf.table: {} for leaf in leaves}
         for leaf in leaves:
             known[leaf.table] |= _told(leaf.columns)
-        return lambda table, _: known.get(table, {})
+        return lambda table, _: ChangedValues(known.get(table, {}), exact=True)
 
     def __call__(self, scan: Scan, asked: Mapping[str, Values], where: Conditions) -> Found | None:
         table = self.sizes.get(scan.table)
@@ -148,7 +148,7 @@ class _Lookups:
             return None
         name = " ".join(("found in", scan.table, scan.state, *sorted(asked)))
         self.rows[name], self.tables[name] = table.rows, min(table.rows, KNOWN_ROWS)
-        return Found(name, _told(scan.columns))
+        return Found(name, _told(scan.columns), fulfil=True)
 
 
 def _told(columns: tuple[ScanColumn, ...]) -> dict[str, Told]:

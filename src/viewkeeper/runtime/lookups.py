@@ -14,8 +14,8 @@ import pyarrow as pa
 from viewkeeper.algebra.normalize import drop_empty, prune
 from viewkeeper.algebra.relations import Relation, Scan
 from viewkeeper.algebra.scalars import conjunction
-from viewkeeper.changes.lookup import Conditions, Found, Told, Values, looked_up
-from viewkeeper.runtime.few import given, set_down
+from viewkeeper.changes.lookup import ChangedValues, Conditions, Found, Told, Values, looked_up
+from viewkeeper.runtime.few import given
 from viewkeeper.runtime.reads import ReadOnce
 from viewkeeper.sql.render import quote, render
 from viewkeeper.store.conditions import fulfilling
@@ -26,10 +26,12 @@ MOST_READ_ALONE = 5_000_000  # rows of a table: where Spark has other machines, 
 _Asked = tuple[str, int, frozenset[tuple[str, Values]]]  # table, version, values by column
 
 
-def _changed(leaves: ReadOnce, table: str, where: Conditions) -> Mapping[str, Told]:
+def _changed(leaves: ReadOnce, table: str, where: Conditions) -> ChangedValues:
     """The values of a change that was read first, of those columns that are compared."""
     first = leaves.first.get(table)
-    return _told(partial(first.values, where), first.compared) if first is not None else {}
+    if first is None or not leaves.reads_only(first, table):
+        return ChangedValues({})
+    return ChangedValues(_told(partial(first.values, where), first.compared), first.tells(where))
 
 
 def _told(values: Callable[[], Mapping[str, Values]], columns: Iterable[str]) -> dict[str, Told]:
@@ -87,15 +89,13 @@ class Tables:
         """Of rows that were read, those that can fulfil the conditions; of their values, those of rows that do."""
         columns = self.leaves.compared_of(scan.table)
         some, left = fulfilling(rows, {c.source: c.type for c in scan.columns}, where)
-        held = given(self.leaves.session, some)
-        condition = render(conjunction(list(left)), {c.source: quote(c.source) for c in scan.columns})
 
         def values() -> dict[str, Values]:
             if not left:
                 return {column: frozenset(some[column].unique().to_pylist()) for column in columns}
+            condition = render(conjunction(list(left)), {c.source: quote(c.source) for c in scan.columns})
             # Of what Spark's driver has, that takes no job.
-            of_them = held.where(condition).select(*map(quote, columns)).collect()
+            of_them = given(self.leaves.session, some).where(condition).select(*map(quote, columns)).collect()
             return {column: frozenset(row[n] for row in of_them) for n, column in enumerate(columns)}
 
-        name = self.leaves.put(set_down(held, len(some)), len(some))
-        return Found(name, _told(values, columns))
+        return Found(self.leaves.put_here(some), _told(values, columns), fulfil=not left)

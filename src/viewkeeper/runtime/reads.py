@@ -17,6 +17,7 @@ from functools import partial
 from itertools import count
 from math import isfinite
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.types import StructType
@@ -78,6 +79,7 @@ class ReadOnce:
         self.held: dict[tuple[str, ...], str] = {}  # by what was read, with its columns if not all
         self.first: dict[str, FirstRead] = {}
         self.put_there: set[str] = set()
+        self.here: dict[str, pa.Table] = {}
         self.numbers = count(1)  # changes are read first by several threads: no two names may be the same
         self.counts: RowCounts | None = None  # what is to be reckoned with
         self.likely: RowCounts | None = None
@@ -158,13 +160,31 @@ class ReadOnce:
 
     def put(self, frame: DataFrame, rows: int) -> str:
         """The temporary name of so many rows that are there now."""
-        name = f"__vk_part_{next(self.numbers)}"
-        self.put_there.add(name)
+        name = self._named(rows)
         frame.createOrReplaceTempView(name)
         self.give(name, name)
+        return name
+
+    def put_here(self, rows: pa.Table) -> str:
+        """The temporary name of rows of this process, which are given to Spark when a query mentions them."""
+        name = self._named(len(rows))
+        self.here[name] = rows
+        return name
+
+    def _named(self, rows: int) -> str:
+        name = f"__vk_part_{next(self.numbers)}"
+        self.put_there.add(name)
         if self.counts is not None:
             self.counts.tables[name] = rows
         return name
+
+    def _of_here(self, table: str) -> str:
+        """Rows of this process with the columns that are read of them, or with one: else nobody knows how many."""
+        rows = self.here[table]
+        columns = self.columns(table) or (rows.column_names[0],)
+        return self.hold(
+            (table, *columns), lambda: set_down(given(self.session, rows.select(list(columns))), len(rows))
+        )
 
     def give(self, table: str, name: str) -> None:
         """A table that there is only now, under a temporary name."""
@@ -173,6 +193,8 @@ class ReadOnce:
     def state(self, table: str, state: State) -> str:
         if (table, state) in self.held:
             return self.held[table, state]
+        if table in self.here:
+            return self._of_here(table)
         pin = self.pinned.pins[table]
         files = self.files(table, pin.old if state == "old" else pin.new)
         text = self.pinned.state(table, state)
@@ -204,6 +226,10 @@ class ReadOnce:
             return self.changed_rows(table, columns)
         name = first.name if first.here is None else self._given(table, first.here)
         return f"SELECT {_listed(columns)}{WEIGHT} FROM {name}"
+
+    def reads_only(self, first: FirstRead, table: str) -> bool:
+        """Whether all that a change mentions of a table's changed rows was read first."""
+        return all(first.columns.issuperset(c.source for c in n.columns) for n in self.changed if n.table == table)
 
     def _given(self, table: str, here: Here) -> str:
         """Changed rows of this process: a question is about all of them, the change about those that may matter."""

@@ -50,6 +50,9 @@ class Here:
     types: Mapping[str, str]
     matter: pa.Table
 
+    def fulfilling(self, where: Sequence[Scalar]) -> tuple[pa.Table, tuple[Scalar, ...]]:
+        return fulfilling(self.matter, self.types, where)
+
 
 @dataclass(frozen=True)
 class FirstRead:
@@ -74,10 +77,14 @@ class FirstRead:
 
     def values(self, where: Sequence[Scalar]) -> dict[str, frozenset[Any]]:
         """The values that rows which fulfil the conditions have at most, in the columns that are compared."""
-        if self.here is None or not where:
+        if self.here is None:
             return {column: frozenset(self.seen[column]) for column in self.compared}
-        rows, _ = fulfilling(self.here.matter, self.here.types, where)
+        rows, _ = self.here.fulfilling(where)
         return {column: frozenset(rows[column].unique().to_pylist()) for column in self.compared}
+
+    def tells(self, where: Sequence[Scalar]) -> bool:
+        """Whether these are just the values of such rows."""
+        return not where if self.here is None else not self.here.fulfilling(where)[1]
 
     def stays(self, key: tuple[str, ...]) -> bool | None:
         """Whether any value of a key both comes and goes; None where that was not seen."""
