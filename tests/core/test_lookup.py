@@ -11,12 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from viewkeeper.algebra.display import show
-from viewkeeper.algebra.relations import Filter, Relation, Scan, ScanColumn
-from viewkeeper.algebra.scalars import conjunction
+from viewkeeper.algebra.node import walk
+from viewkeeper.algebra.relations import Aggregate, Changes, Filter, Join, Measure, Relation, Scan, ScanColumn
+from viewkeeper.algebra.scalars import Column, Literal, call, conjunction
 from viewkeeper.changes.lookup import Changed, ChangedValues, Conditions, Found, Told, Values, looked_up
+from viewkeeper.changes.parts import replaced
 from viewkeeper.changes.propagate import change
 from viewkeeper.changes.refresh import maintenance
 from viewkeeper.changes.stored import stored_form
+from viewkeeper.changes.weights import net
 from viewkeeper.testing import references
 from viewkeeper.testing.bags import TableStates, evaluate, signed
 from viewkeeper.testing.choices import both
@@ -107,3 +110,31 @@ def test_changes_of_views_are_the_same(case: Case) -> None:
     step, tables = maintenance(stored_form(definition, "v").kept, history.changed(0, 1)), Tables(history)
     found = looked_up(step.change, values(history), tables)
     assert evaluate(found, tables.states) == evaluate(step.change, tables.states), show(found)
+
+
+def test_what_was_found_by_all_values_of_a_change_is_not_compared_with_them_again() -> None:
+    """Of groups that a change touches, the rows are there: no condition and no semijoin is left of what led to them."""
+    r = Scan("r", (ScanColumn("a", "a", "bigint"), ScanColumn("b", "b", "bigint")))
+    some = Filter(r, call(">", Column("b"), Literal("0")))
+    highest = Aggregate(some, ("a",), (Measure("top", "MAX", ("b",), "bigint"),))
+    unread = change(highest, {"r": "any"})
+    leaf = next(n for n in walk(unread) if isinstance(n, Changes))
+    delta = replaced(unread, net(leaf), leaf)  # as it is once it was read
+    assert [n.kind for n in walk(delta) if isinstance(n, Join)] == ["semi", "semi"]
+
+    def changed(table: str, where: Conditions, *, exact: bool = True) -> ChangedValues:
+        return ChangedValues({"a": lambda: frozenset((1, 2))}, exact)
+
+    def found(scan: Scan, asked: Mapping[str, Values], where: Conditions, *, of: int = 2) -> Found:
+        assert asked == {"a": frozenset((1, 2))} and where == (call(">", Column("b"), Literal("0")),)
+        return Found(f"found_{scan.state}", {"a": lambda: frozenset(range(1, 1 + of))}, fulfil=True)
+
+    here = looked_up(delta, changed, found)
+    assert not [n for n in walk(here) if isinstance(n, Join)]
+    assert {n.table for n in walk(here) if isinstance(n, Scan)} == {"found_old", "found_new"}
+    assert not [n for n in walk(here) if isinstance(n, Filter) and isinstance(n.input, Scan)]
+    for unsure in (
+        looked_up(delta, partial(changed, exact=False), found),
+        looked_up(delta, changed, partial(found, of=3)),
+    ):
+        assert [n.kind for n in walk(unsure) if isinstance(n, Join)] == ["semi", "semi"]
