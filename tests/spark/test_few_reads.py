@@ -10,6 +10,7 @@ from random import Random
 from types import SimpleNamespace
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from checks import FEED, refresh_and_check, run
 
@@ -142,6 +143,36 @@ def test_of_the_same_rows_others_may_count_elsewhere(wh: Warehouse) -> None:
 def test_rows_behind_an_empty_chunk_are_given_too(wh: Warehouse) -> None:
     some = pa.table({"a": [1, 2]})
     assert given(wh.spark, pa.concat_tables([some, some.slice(2), some])).count() == 4
+
+
+KINDS = """true AS b, CAST(1 AS TINYINT) AS i1, CAST(-2 AS SMALLINT) AS i2, 3 AS i4, 4L AS i8, CAST('NaN' AS FLOAT) AS f4,
+    CAST(-0.0 AS DOUBLE) AS f8, CAST(1.5 AS DECIMAL(5,2)) AS m5, CAST(1.5 AS DECIMAL(18,4)) AS m18, CAST(-1.5 AS DECIMAL(38,10)) AS m38,
+    'a\\nä😀' AS s, X'00FF' AS x, DATE '1500-01-01' AS d, TIMESTAMP '1500-01-01 01:02:03.000004' AS t,
+    TIMESTAMP_NTZ '2024-02-29 01:02:03' AS tz"""
+
+
+def test_few_rows_are_written_as_spark_would(wh: Warehouse) -> None:
+    """By this process; and days of long ago are read as such whatever calendar Spark is told to expect."""
+    columns = "b i1 i2 i4 i8 f4 f8 m5 m18 m38 s x d t tz".split()
+    view = f"SELECT k, count(*) AS n, {', '.join(f'max({c}) AS {c}' for c in columns)} FROM t GROUP BY k"
+    run(
+        wh,
+        f"CREATE TABLE t USING DELTA {FEED} AS SELECT 0 AS k, {KINDS}",
+        f"CREATE MATERIALIZED VIEW v REFRESH POLICY INCREMENTAL STRICT AS {view}",
+        f"INSERT INTO t SELECT 1 AS k, {KINDS}",
+        "INSERT INTO t (k) VALUES (2)",
+    )
+    assert refresh_and_check(wh, {"v": view}) == {"v": "incremental"}
+    schema = wh.spark.catalog.currentDatabase()
+    log = wh.registry.log(wh.registry.get((schema, "v")))
+    files = log.files(log.version())
+    assert files is not None
+    (path,) = files.whole
+    assert "parquet-cpp" in pq.read_metadata(path).created_by
+    old = wh.spark.newSession()
+    old.conf.set("spark.sql.parquet.datetimeRebaseModeInRead", "LEGACY")
+    read = old.sql(f"SELECT d, t FROM {schema}.v WHERE k = 1")
+    assert read.collect() == wh.spark.sql("SELECT DATE '1500-01-01', TIMESTAMP '1500-01-01 01:02:03.000004'").collect()
 
 
 COMPARED = {

@@ -66,13 +66,18 @@ class Commits:
         what: Rows | Merge | NewFiles,
         *,
         small: bool = False,
+        few: bool = False,
         may_be_empty: bool = False,
     ) -> Commit:
-        """Bring it into the view's table as the refresh's one commit, and see that the commit is there."""
+        """Bring it into the view's table as the refresh's one commit, and see that the commit is there.
+
+        Rows are written as one file if there are not many: by Spark if that is a guess (`small`), by this process if
+        they are `few`.
+        """
         view = look.view
         log = self.registry.log(view)
-        if small and isinstance(what, Rows):
-            what = self.written(look, session.sql(what.query), what.mode) or what
+        if (small or few) and isinstance(what, Rows):
+            what = self.written(look, session.sql(what.query), what.mode, few=few) or what
         with only_installer(self.registry.tables.folder(view.backing)):
             now = self.registry.current(view)
             if now is None or now.id != view.id:
@@ -93,11 +98,11 @@ class Commits:
             raise ConflictError(f"{view.name} was refreshed by another process at the same time; nothing was applied")
         return commit
 
-    def written(self, look: Look, rows: DataFrame, mode: Mode = "overwrite") -> NewFiles | None:
+    def written(self, look: Look, rows: DataFrame, mode: Mode, *, few: bool) -> NewFiles | None:
         """The rows in a file for the view's table, which a commit can add; None where only Delta can write it."""
         folder = self.registry.tables.folder(look.view.backing)
         files = self.files(look.view.backing, look.standing.version)
-        return write_rows(rows, mode, files, folder) if files is not None and folder is not None else None
+        return write_rows(rows, mode, files, folder, few=few) if files is not None and folder is not None else None
 
     def record(self, look: Look, note: RefreshNote) -> None:
         """Move the covered versions on without touching data."""

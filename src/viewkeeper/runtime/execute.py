@@ -213,7 +213,8 @@ class Executor:
         if job.small:
             counted = Observation()
             rows = job.session.sql(content).observe(counted, *measures).where(keep)
-            files = self.commits.written(job.look, rows.select(*(quote(item.name) for item in merge.columns)))
+            kept = rows.select(*(quote(item.name) for item in merge.columns))
+            files = self.commits.written(job.look, kept, "overwrite", few=True)
             if files is not None:
                 return self.installed(job, _numbers(counted), "rewrite", files)
         seen = self.compute(job, content, install.CONTENT_VIEW, *measures)
@@ -271,7 +272,7 @@ class Executor:
             return self.untouched(job.look, note)
         job.tell(f"installing by {way}")
         note = replace(note, rows_inserted=came, rows_deleted=went, install=way)
-        self.commits.install(job.session, job.look, note, what, small=job.small)
+        self.commits.install(job.session, job.look, note, what, few=job.small)
         return Outcome("incremental", job.step.reason, came, went, way, note.predicted)
 
     def leaves(self, look: Look, session: SparkSession, *read: Relation) -> ReadOnce:

@@ -80,7 +80,7 @@ class FileRows:
         return _or_none(lambda: self._rows_with(files, columns, among, most))
 
     def _rows_of(self, files: DataFiles, columns: Sequence[str]) -> pa.Table:
-        schema = _schema(files, columns)
+        schema = schema_of(files, columns)
         found = [self.columns.file(path) for path in files.whole]
         if files.masked or sum(self.columns.footer(file).metadata.num_rows for file in found) > MOST_ROWS:
             raise NotHereError
@@ -101,7 +101,7 @@ class FileRows:
         return table.select(list(columns)).append_column(WEIGHT, weights)
 
     def _rows_with(self, files: DataFiles, columns: Sequence[str], among: Among, most: int) -> pa.Table:
-        schema, keys = _schema(files, columns), _schema(files, tuple(among))
+        schema, keys = schema_of(files, columns), schema_of(files, tuple(among))
         values = {field.name: pa.array(among[field.name], field.type) for field in keys}
         paths = [*((path, ()) for path in files.whole), *files.masked]
         found = [(self.columns.file(path), gone) for path, gone in paths]
@@ -172,8 +172,8 @@ def _or_none(read: Callable[[], pa.Table]) -> pa.Table | None:
         return None
 
 
-def _schema(files: DataFiles, columns: Sequence[str]) -> pa.Schema:
-    """At least one column: of rows without columns Arrow does not know how many there are."""
+def schema_of(files: DataFiles, columns: Sequence[str]) -> pa.Schema:
+    """Columns as Arrow has them, at least one: of rows without columns it does not know how many there are."""
     types = {field["name"]: _arrow_type(field) for field in json.loads(files.schema)["fields"]}
     wanted = {name: types.get(name) for name in columns}
     if not wanted or not all(wanted.values()):
