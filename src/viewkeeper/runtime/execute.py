@@ -41,7 +41,7 @@ from viewkeeper.runtime.look import Look
 from viewkeeper.runtime.lookups import Tables
 from viewkeeper.runtime.reads import ReadOnce
 from viewkeeper.runtime.spark import SMALL_STEP, few_rows_step, known_step, settle
-from viewkeeper.runtime.write import discard
+from viewkeeper.runtime.write import MOST_HERE, discard
 from viewkeeper.settings import Settings
 from viewkeeper.sql.render import quote
 from viewkeeper.sql.unparse import unparse
@@ -295,7 +295,7 @@ class Executor:
 
     def recompute(self, reason: str, look: Look, tell: Tell, cost: Cost, left: float | None = None) -> Outcome:
         small = look.situation.source_rows + look.situation.rows <= self.settings.small_rows
-        session, few = self.session(look.view, SMALL_STEP if small else {}), small
+        session, one_file = self.session(look.view, SMALL_STEP if small else {}), small
         tell("recomputing it")
         before = look.situation.rows
         note = self.commits.note(look, "recompute", reason, cost, left)
@@ -305,11 +305,13 @@ class Executor:
             leaves = self.leaves(look, session, form.kept.content) if form is not None else look.leaves
             query = content_query(look.view, leaves, self.registry.find)
             if not small and form is not None and before <= self.settings.small_rows:
-                few = True
+                one_file = True
                 # Groups and first rows are made by one last step of few rows; other rows come from many tasks.
                 query = f"SELECT /*+ REPARTITION(1) */ * FROM (\n{query})" if isinstance(form.kept, KeptBag) else query
             rows = Rows(look.view.backing, "overwrite", query)
-            commit = self.commits.install(session, look, note, rows, small=few, may_be_empty=True)
+            # Were there many more rows now than before, all would be computed once more.
+            few = one_file and 0 < before <= MOST_HERE // 4
+            commit = self.commits.install(session, look, note, rows, small=one_file, few=few, may_be_empty=True)
         return Outcome("recompute", reason, commit.rows_added or 0, before, "overwrite", note.predicted)
 
     def note_of(self, job: Job) -> RefreshNote:
