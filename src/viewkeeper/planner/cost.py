@@ -80,7 +80,7 @@ APPEND = Cost(fixed=0.15)
 REWRITE = Cost(fixed=0.45)
 MERGE = Cost(fixed=0.75)
 OVERWRITE = Cost(fixed=0.45)
-LOOKED_UP = 4  # times as many rows are looked through for values as are read and joined in the same time
+LOOKED_UP = 10  # times as many rows are looked through for values as are read and joined in the same time
 # MERGE joins all rows of a view with the change, once to find the touched files and once to write these anew. Keys that
 # are spread over the view touch all of them.
 MERGE_JOINS = 2

@@ -6,7 +6,7 @@ Read are only files whose values mean here just what they mean to Spark; for all
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import timedelta
@@ -27,7 +27,7 @@ from viewkeeper.store.files import DataFiles
 
 DECLARED_TYPE = "__CHAR_VARCHAR_TYPE_STRING"  # under which a schema says CHAR of what it calls a string
 MOST_ROWS = 100_000  # in all files: without a feed, few changed rows may stand in large files
-_AT_ONCE = 4  # files; Arrow uses all cores within one, but not all the time
+_AT_ONCE = 4  # groups of rows; Arrow uses all cores within one, but not all the time
 _CLOSE = 8  # numbers of which so many could lie between the least and the greatest, for each that does
 _SURELY = 3  # times as many rows as are read here: more than that is not found out by reading
 _TYPES = {
@@ -55,6 +55,16 @@ class Part:
 
     files: DataFiles
     weight: int | None
+
+
+@dataclass(frozen=True)
+class _Group:
+    """A group of a file's rows, what the file tells of it, and the places in it whose rows are gone."""
+
+    file: DataFile
+    number: int
+    told: pq.RowGroupMetaData
+    gone: list[int]
 
 
 @dataclass(frozen=True)
@@ -105,34 +115,39 @@ class FileRows:
         values = {field.name: pa.array(among[field.name], field.type) for field in keys}
         paths = [*((path, ()) for path in files.whole), *files.masked]
         found = [(self.columns.file(path), gone) for path, gone in paths]
-        groups = [group for file, _ in found for group in self.columns.footer(file).groups]
-        if sum(_likely(group, values) for group in groups) > _SURELY * most:
+        groups = [group for file, gone in found for group in self._groups(file, gone)]
+        likely = [_likely(group.told, values) for group in groups]
+        if sum(likely) > _SURELY * most:
             raise NotHereError
+        count = 0
 
-        def of_file(file: DataFile, gone: Sequence[int]) -> pa.Table:
-            """Of one file, less the rows at the places that are gone."""
-            first, rows = 0, [schema.empty_table()]
-            for n, group in enumerate(self.columns.footer(file).groups):
-                if _likely(group, values):
-                    rows.append(self._group_with(file, n, schema, values, [place - first for place in gone]))
-                first += group.num_rows
-                if sum(map(len, rows)) > most:
-                    raise NotHereError
-            return pa.concat_tables(rows)
+        def read(group: _Group) -> pa.Table:
+            nonlocal count
+            if count > most:  # the others have found too many
+                raise NotHereError
+            rows = self._group_with(group, schema, values)
+            count += len(rows)
+            return rows
 
         with ThreadPoolExecutor(_AT_ONCE) as pool:
-            rows = pa.concat_tables([schema.empty_table(), *pool.map(lambda file: of_file(*file), found)])
-        if len(rows) > most:
+            some = [group for group, rows in zip(groups, likely, strict=True) if rows]
+            found_rows = pa.concat_tables([schema.empty_table(), *pool.map(read, some)])
+        if count > most:
             raise NotHereError
-        return rows
+        return found_rows
 
-    def _group_with(
-        self, file: DataFile, n: int, schema: pa.Schema, values: Mapping[str, pa.Array], gone: Sequence[int]
-    ) -> pa.Table:
+    def _groups(self, file: DataFile, gone: Sequence[int]) -> Iterator[_Group]:
+        first = 0
+        for n, told in enumerate(self.columns.footer(file).groups):
+            yield _Group(file, n, told, [place - first for place in gone if 0 <= place - first < told.num_rows])
+            first += told.num_rows
+
+    def _group_with(self, group: _Group, schema: pa.Schema, values: Mapping[str, pa.Array]) -> pa.Table:
         """Of one group of a file's rows, those with the values, which are looked for before other columns are read."""
+        file, n = group.file, group.number
         keys = self.columns.read(file, n, pa.schema([(name, wanted.type) for name, wanted in values.items()]))
         met = reduce(np.logical_and, (_are_among(keys[name], wanted) for name, wanted in values.items()))
-        met[[place for place in gone if 0 <= place < len(met)]] = False
+        met[group.gone] = False
         at = np.flatnonzero(met)
         if not len(at):
             return schema.empty_table()
