@@ -30,6 +30,7 @@ READ = {
     "row number of all rows": "SELECT a, row_number() OVER (ORDER BY b DESC, a, s) AS n, sum(b) OVER (ORDER BY a) AS x FROM r",
     "window in an expression": "SELECT b - avg(b) OVER (PARTITION BY a) AS x FROM r WHERE b > 0",
     "window of an expression": "SELECT row_number() OVER (PARTITION BY a % 2 ORDER BY b * -1, a, s) AS n FROM r",
+    "partitions by the same twice": "SELECT a, sum(b) OVER (PARTITION BY a, s, a) AS x, count(*) OVER (PARTITION BY s, s ORDER BY b, b) AS n FROM r",
     "filter of a window": """SELECT a, b, sum(b) FILTER (WHERE b > 1) OVER (PARTITION BY a ORDER BY b, s) AS x,
         count(*) FILTER (WHERE s = 'a') OVER (PARTITION BY a) AS n FROM r""",
     "window over groups": """SELECT s, a, sum(b) AS x, rank() OVER (PARTITION BY a ORDER BY sum(b) DESC) AS n

@@ -28,7 +28,8 @@ from viewkeeper.testing.histories import SCHEMAS, History, histories
 from viewkeeper.testing.strategies import views
 from viewkeeper.testing.values import Row, Value
 
-pytestmark = pytest.mark.spark
+# An example of many views is long, and says so in the place of what is wrong with it.
+pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore:Generating overly large repr")]
 
 MINUTES = float(os.environ.get("VIEWKEEPER_FUZZ", "0"))
 SEED = os.environ.get("VIEWKEEPER_SEED")

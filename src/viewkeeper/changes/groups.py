@@ -50,9 +50,10 @@ def affected_keys(change: Relation, columns: tuple[str, ...]) -> Keys | None:
     """T = distinct π_K(δE); None where there is no key, so that everything is one group."""
     if not columns:
         return None
+    key = tuple(dict.fromkeys(columns))  # PARTITION BY may name a column twice
     types = {f.name: f.type for f in change.schema}
-    renamed = Project(change, tuple(Item(_KEY + c, Column(c), types[c]) for c in columns))
-    return Keys(Aggregate(renamed, tuple(_KEY + c for c in columns), ()), columns)
+    renamed = Project(change, tuple(Item(_KEY + c, Column(c), types[c]) for c in key))
+    return Keys(Aggregate(renamed, tuple(_KEY + c for c in key), ()), key)
 
 
 def restrict(rel: Relation, keys: Keys | None) -> Relation:
