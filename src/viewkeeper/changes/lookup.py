@@ -3,7 +3,7 @@
     L ⋈ₖ R = L ⋈ₖ σ_{k ∈ V} R     where V is what k is in L
 
 The rows that were found have few values in turn, by which the next table is asked. Where all that a change reads is
-found so, what is left to join is small. What was found by a change's values needs not be compared with them again:
+found so, what is left to join is small. What was found by a change's values need not be compared with them again:
 
     σ_{k ∈ V} R ⋉ₖ L = σ_{k ∈ V} R     where V is what k is in L
 """

@@ -183,7 +183,7 @@ class ReadOnce:
         rows = self.here[table]
         columns = self.columns(table) or (rows.column_names[0],)
         return self.hold(
-            (table, *columns), lambda: set_down(given(self.session, rows.select(list(columns))), len(rows))
+            (table, "columns", *columns), lambda: set_down(given(self.session, rows.select(list(columns))), len(rows))
         )
 
     def give(self, table: str, name: str) -> None:
