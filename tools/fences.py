@@ -27,7 +27,8 @@ ROOMS: dict[str, set[str]] = {
     "planner": {"algebra", "changes", "errors", "selection", "settings", "sql"},
     "testing": {"algebra", "changes", "errors", "planner", "selection", "sql"},
     "store": {"algebra", "errors", "settings", "sql"},
-    "runtime": {"algebra", "changes", "errors", "planner", "settings", "sql", "store"},
+    "here": {"algebra", "changes", "sql", "store"},
+    "runtime": {"algebra", "changes", "errors", "here", "planner", "settings", "sql", "store"},
 }
 ROOMS["reports"] = {"display"}
 ROOMS["overview"] = {"algebra", "changes", "errors", "planner", "reports", "runtime", "settings", "sql", "store"}
@@ -49,6 +50,7 @@ LIBRARIES: dict[str, set[str]] = {
     "planner": {"numpy", "scipy"},
     "sql": {"sqlglot"},
     "store": {"delta", "deltalake", "numpy", "py4j", "pyspark"},
+    "here": {"numpy"},
     "runtime": {"delta", "py4j", "pyspark"},
     "display": {"rich", "typer"},
     "cli": {"rich", "typer"},

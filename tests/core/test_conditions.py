@@ -11,10 +11,10 @@ import pytest
 from viewkeeper.algebra.node import walk
 from viewkeeper.algebra.relations import Filter
 from viewkeeper.algebra.scalars import Scalar
+from viewkeeper.here.conditions import fulfilling
 from viewkeeper.sql.bind import Bound, bind
 from viewkeeper.sql.catalog import DeltaTable, Source
 from viewkeeper.sql.parse import parse_query
-from viewkeeper.store.conditions import fulfilling
 
 pytestmark = pytest.mark.core
 

@@ -20,12 +20,12 @@ from viewkeeper.algebra.relations import Filter, Relation, Scan, inputs
 from viewkeeper.algebra.scalars import Scalar
 from viewkeeper.changes.counts import RowCounts
 from viewkeeper.changes.parts import Computed
+from viewkeeper.here.conditions import fulfilling
 from viewkeeper.runtime.few import given
 from viewkeeper.runtime.reads import ReadOnce
 from viewkeeper.sql.bind import Bound, bind
 from viewkeeper.sql.catalog import DeltaTable
 from viewkeeper.sql.parse import parse_query
-from viewkeeper.store.conditions import fulfilling
 from viewkeeper.store.files import DataFiles
 from viewkeeper.store.rows import FileRows
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from viewkeeper.errors import ConflictError, ViewkeeperError
@@ -19,7 +20,7 @@ from viewkeeper.runtime.install import Merge, Rows
 from viewkeeper.runtime.look import Look
 from viewkeeper.runtime.measured import cost_parts
 from viewkeeper.runtime.spark import private_session
-from viewkeeper.runtime.write import write_rows
+from viewkeeper.runtime.write import write_here, write_rows
 from viewkeeper.sql.render import string_literal
 from viewkeeper.store.commits import Mode, NewFiles, commit_files
 from viewkeeper.store.files import DataFiles
@@ -103,6 +104,12 @@ class Commits:
         folder = self.registry.tables.folder(look.view.backing)
         files = self.files(look.view.backing, look.standing.version)
         return write_rows(rows, mode, files, folder, few=few) if files is not None and folder is not None else None
+
+    def written_here(self, look: Look, rows: pa.Table, mode: Mode) -> NewFiles | None:
+        """Rows of this process in such a file."""
+        folder = self.registry.tables.folder(look.view.backing)
+        files = self.files(look.view.backing, look.standing.version)
+        return write_here(rows, mode, files, folder) if files is not None and folder is not None else None
 
     def record(self, look: Look, note: RefreshNote) -> None:
         """Move the covered versions on without touching data."""

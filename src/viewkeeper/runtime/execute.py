@@ -27,6 +27,8 @@ from viewkeeper.changes.refresh import (
 from viewkeeper.changes.stored import WHOLE, KeptBag
 from viewkeeper.changes.together import read_once
 from viewkeeper.errors import NotIncrementalError
+from viewkeeper.here.merge import came_and_went
+from viewkeeper.here.rows import RowsHere
 from viewkeeper.planner.build import is_scattered, seen_closer
 from viewkeeper.planner.cost import QUERY, Cost
 from viewkeeper.planner.plan import Install, Maintain, Nothing, Outcome, Recompute, Refuse, Step
@@ -36,6 +38,7 @@ from viewkeeper.runtime.commit import Commits, now
 from viewkeeper.runtime.failures import NotThisTimeError, translated
 from viewkeeper.runtime.first import read_first
 from viewkeeper.runtime.forms import content_query, form_of
+from viewkeeper.runtime.here import HereLeaves, computed_here, merged_here
 from viewkeeper.runtime.install import Merge, Rows
 from viewkeeper.runtime.look import Look
 from viewkeeper.runtime.lookups import Tables
@@ -45,7 +48,7 @@ from viewkeeper.runtime.write import MOST_HERE, discard
 from viewkeeper.settings import Settings
 from viewkeeper.sql.render import quote
 from viewkeeper.sql.unparse import unparse
-from viewkeeper.store.commits import NewFiles
+from viewkeeper.store.commits import Mode, NewFiles
 from viewkeeper.store.registry import Registry
 from viewkeeper.store.rows import FileRows
 from viewkeeper.store.views import RefreshNote, View
@@ -57,6 +60,7 @@ Tell = Callable[[str], None]
 class Job:
     """The maintenance of one view under way: its change as SQL, in a session that has what the SQL reads.
 
+    change     none if this process has computed it
     left       how much of the planned cost was left once the changes were read
     small      whether all that is left to do is about few rows
     computed   whether the change is there, and only read by the SQL
@@ -152,9 +156,14 @@ class Executor:
             if OWN in tables_read(found.change):
                 leaves.give(OWN, leaves.version(look.view.backing, look.standing.version))
             change = self.change(found.change, look, leaves)
+            job = Job(step, look, session, leaves, "", tell, started, left, step.small)
+            if isinstance(change, RowsHere):
+                if (done := self.install_here(job, found, change)) is not None:
+                    return done
+                change = leaves.scan_of(change.table, found.change)
             settle(session, self.spark, SMALL_STEP if step.small else known_step(self.spark, leaves.shuffled(change)))
             change = by_parts(change, leaves.compute, saved=leaves.saved)
-            job = Job(step, look, session, leaves, unparse(change, leaves), tell, started, left, step.small)
+            job = replace(job, change=unparse(change, leaves))
             match found.merge:
                 case MergeBag() as merge:
                     return self.maintain_bag(job, merge)
@@ -164,19 +173,38 @@ class Executor:
                 case MergeTop() as merge:
                     return self.maintain_top(job, merge)
 
-    def change(self, change: Relation, look: Look, leaves: ReadOnce) -> Relation:
-        """The same change, by what is known of its rows: which are few, and where those are that they can meet."""
+    def change(self, change: Relation, look: Look, leaves: ReadOnce) -> Relation | RowsHere:
+        """The same change, by what is known of its rows: which are few, and where those are that they can meet.
+
+        If this process can tell its rows, these.
+        """
         counts = leaves.measure(look.situation.declared, look.situation.rows)
         change = fewest_first(leaves.netted(change), counts)
         settle(leaves.session, self.spark, SMALL_STEP)  # what is asked of found rows is answered without a job
         tables = Tables(leaves)
         found = tables.look_up(read_once(change, lambda rows: leaves.saved(rows) > 0))
-        if leaves.has(found):
-            return found
+        here = computed_here(found, HereLeaves(leaves, look))
+        if here is not None or leaves.has(found):
+            return here or found
         # Values stand only in the conditions on tables that Spark reads: without them, what was compiled for one
         # refresh serves the next.
         near = only_meeting(change, leaves.spreads)
         return tables.look_up(read_once(near, lambda rows: leaves.saved(rows) > 0))
+
+    def install_here(self, job: Job, found: Maintenance, rows: RowsHere) -> Outcome | None:
+        """Install a change that this process has, if it can tell and write the view's new rows as well."""
+        way = job.step.install
+        if isinstance(found.merge, MergeBag) and not is_scattered(job.look.situation, self.settings):
+            way = way if came_and_went(rows)[1] else "append"
+        merged = merged_here(found, rows, way, HereLeaves(job.leaves, job.look))
+        if merged is None:
+            return None
+        if not merged.came and not merged.went:
+            return self.untouched(job.look, self.note_of(job))
+        mode: Mode = "append" if way == "append" else "overwrite"
+        files = self.commits.written_here(job.look, merged.rows.table, mode)
+        seen = {"came": merged.came, "went": merged.went}
+        return self.installed(job, seen, way, files) if files is not None else None
 
     def ahead(self, job: Job) -> Job:
         """The job with its change computed, where what is left to do is so much less that it wants other settings."""

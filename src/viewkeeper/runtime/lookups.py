@@ -15,10 +15,10 @@ from viewkeeper.algebra.normalize import drop_empty, prune
 from viewkeeper.algebra.relations import Relation, Scan
 from viewkeeper.algebra.scalars import conjunction
 from viewkeeper.changes.lookup import ChangedValues, Conditions, Found, Told, Values, looked_up
+from viewkeeper.here.conditions import fulfilling
 from viewkeeper.runtime.few import given
 from viewkeeper.runtime.reads import ReadOnce
 from viewkeeper.sql.render import quote, render
-from viewkeeper.store.conditions import fulfilling
 
 MOST_FOUND = 100_000  # rows, or values that are looked for: what this process hands to Spark in a tenth of a second
 MOST_READ_ALONE = 5_000_000  # rows of a table: where Spark has other machines, they read a larger one sooner

@@ -171,6 +171,13 @@ class ReadOnce:
         self.here[name] = rows
         return name
 
+    def scan_of(self, rows: pa.Table, rel: Relation) -> Scan:
+        """Rows of this process in the place of the relation that they are of."""
+        name = self.put_here(rows)
+        scan = Scan(name, tuple(ScanColumn(field.name, field.name, field.type) for field in rel.schema))
+        self.mention([scan])
+        return scan
+
     def _named(self, rows: int) -> str:
         name = f"__vk_part_{next(self.numbers)}"
         self.put_there.add(name)
@@ -226,6 +233,26 @@ class ReadOnce:
             return self.changed_rows(table, columns)
         name = first.name if first.here is None else self._given(table, first.here)
         return f"SELECT {_listed(columns)}{WEIGHT} FROM {name}"
+
+    def changed_here(self, leaf: Changes) -> pa.Table | None:
+        """Changed rows that may matter, if this process has them or reads them sooner than Spark."""
+        columns = tuple(dict.fromkeys(c.source for c in leaf.columns))
+        first = self.first.get(leaf.table)
+        if first is not None:
+            return first.here.matter if first.here is not None and first.columns.issuperset(columns) else None
+        parts = self.parts(leaf.table) if self.pinned.pins[leaf.table].change.rows <= FETCHED_ROWS else []
+        return self.file_rows.net_change(parts, columns or parts[0].files.first_column) if parts else None
+
+    def state_here(self, scan: Scan) -> pa.Table | None:
+        """The rows of a small table, or those that were put here."""
+        if scan.table in self.here:
+            return self.here[scan.table]
+        pin = self.pinned.pins.get(scan.table)
+        if pin is None or self.rows[scan.table] > FETCHED_ROWS:
+            return None
+        files = self.files(scan.table, pin.old if scan.state == "old" else pin.new)
+        columns = self.columns(scan.table)
+        return self.file_rows.rows_of(files, columns or files.first_column) if files is not None else None
 
     def reads_only(self, first: FirstRead, table: str) -> bool:
         """Whether all that a change mentions of a table's changed rows was read first."""

@@ -13,11 +13,11 @@ from pyspark.sql import functions as f
 from viewkeeper.algebra.relations import WEIGHT
 from viewkeeper.algebra.scalars import Scalar
 from viewkeeper.changes.meeting import Spread
+from viewkeeper.here.conditions import fulfilling
 from viewkeeper.runtime import spreads
 from viewkeeper.runtime.checkpoints import checkpointed
 from viewkeeper.runtime.few import fetched, given
 from viewkeeper.sql.render import quote, render
-from viewkeeper.store.conditions import fulfilling
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,15 @@ def write_rows(rows: DataFrame, mode: Mode, table: DataFiles, folder: Path, *, f
     return NewFiles(folder, mode, _here(here.cast(schema), folder)) if len(here) <= MOST_HERE else None
 
 
+def write_here(rows: pa.Table, mode: Mode, table: DataFiles, folder: Path) -> NewFiles | None:
+    """Write rows of this process, which have the table's columns in their order; None if that is not ours to do."""
+    schema = _schema(table, rows.column_names)
+    stored = [field["name"] for field in json.loads(table.schema)["fields"]]
+    if not table.writable or schema is None or rows.column_names != stored or len(rows) > MOST_HERE:
+        return None
+    return NewFiles(folder, mode, _here(rows.cast(schema), folder))
+
+
 def _schema(table: DataFiles, columns: list[str]) -> pa.Schema | None:
     try:
         return schema_of(table, columns)

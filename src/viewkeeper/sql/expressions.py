@@ -48,7 +48,7 @@ class Scope:
         return Outer(around.name) if isinstance(around, (Column, Outer)) else None
 
 
-_BINARY: dict[type[exp.Expr], str] = {
+BINARY: dict[type[exp.Expr], str] = {
     exp.Add: "+",
     exp.Sub: "-",
     exp.Mul: "*",
@@ -137,9 +137,9 @@ def to_scalar(tree: exp.Expr, scope: Scope, replaced: Mapping[str, str] | None =
         case exp.Anonymous() if isinstance(tree.this, str) and not list(tree.find_all(exp.Lambda, exp.Kwarg)):
             args = tuple(to_scalar(a, scope, replaced) for a in tree.expressions)
             return Call(tree.this.upper(), args)
-        case _ if type(tree) in _BINARY:
+        case _ if type(tree) in BINARY:
             left, right = (to_scalar(tree.args[side], scope, replaced) for side in ("this", "expression"))
-            return call(_BINARY[type(tree)], left, right)
+            return call(BINARY[type(tree)], left, right)
         case _:
             return _verbatim(tree, scope, replaced)
 

@@ -43,6 +43,11 @@ class DataFiles:
             tuple((path, gone) for path, gone in self.masked if file_name(path) in wanted),
         )
 
+    @property
+    def first_column(self) -> tuple[str, ...]:
+        """For rows of which nothing but their number is wanted."""
+        return tuple(field["name"] for field in json.loads(self.schema)["fields"][:1])
+
     def with_text(self, name: str) -> DataFiles:
         """The same files, with a column of text that the table does not have."""
         schema = json.loads(self.schema)

@@ -1,0 +1,194 @@
+"""Relations of few rows, computed by this process, each part once.
+
+What it cannot compute just as Spark does raises NotHereError.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+
+from viewkeeper.algebra.relations import (
+    WEIGHT,
+    Aggregate,
+    Changes,
+    Field,
+    Filter,
+    Generate,
+    Join,
+    Project,
+    Relation,
+    Scan,
+    Union,
+    Values,
+    names,
+)
+from viewkeeper.algebra.scalars import ONE, Call, Scalar, conjunction, conjuncts, own_columns
+from viewkeeper.algebra.types import BIGINT
+from viewkeeper.here.groups import grouped
+from viewkeeper.here.rows import MOST_ROWS, Places, RowsHere, flags, one_array, pairs, stacked
+from viewkeeper.here.types import Value, arrow_type, as_type, is_here
+from viewkeeper.here.values import truth, value
+from viewkeeper.store.columns import NotHereError
+
+Leaf = Callable[[Scan | Changes], pa.Table]  # the columns of a leaf that were read, by the names that the table has
+
+
+class Computer:
+    """Computes relations over the same leaves."""
+
+    def __init__(self, leaf: Leaf) -> None:
+        self.leaf = leaf
+        self.known: dict[Relation, RowsHere | None] = {}
+
+    def rows(self, rel: Relation) -> RowsHere:
+        if rel not in self.known:
+            try:
+                self.known[rel] = self._rows(rel)
+            except (NotHereError, pa.ArrowException):
+                self.known[rel] = None
+        found = self.known[rel]
+        if found is None:
+            raise NotHereError
+        return found
+
+    def _rows(self, rel: Relation) -> RowsHere:
+        match rel:
+            case Scan(_, columns) | Changes(_, columns):
+                table = self.leaf(rel)
+                found = {c.name: self._stored(table[c.source], c.type) for c in columns}
+                weight = {WEIGHT: one_array(table[WEIGHT])} if isinstance(rel, Changes) else {}
+                return RowsHere({**found, **weight}, len(table))
+            case Values(fields, rows):
+                return RowsHere({f.name: _cells(f, [row[n] for row in rows]) for n, f in enumerate(fields)}, len(rows))
+            case Filter(input, predicate):
+                below = self.rows(input)
+                return below.where(truth(predicate, below.columns))
+            case Project(input, items):
+                below = self.rows(input)
+                made = {i.name: as_type(value(i.value, below.columns), arrow_type(i.type)) for i in items}
+                return RowsHere({name: below.filled(found) for name, found in made.items()}, below.count)
+            case Join(lateral=False):
+                return self._joined(rel)
+            case Union(inputs):
+                parts = [self._typed(self.rows(part), rel) for part in inputs]
+                return stacked(parts)
+            case Aggregate(input):
+                return grouped(rel, self.rows(input))
+            case Generate(input, Call("EXPLODE", (Call("SEQUENCE", (first, last)),)), (made,), outer=False):
+                below = self.rows(input)
+                if first != ONE or made.type != BIGINT:
+                    raise NotHereError
+                return _copies(below, below.filled(value(last, below.columns)), made.name)
+            case _:
+                raise NotHereError
+
+    def _stored(self, column: pa.ChunkedArray, type_: str) -> pa.Array:
+        found = one_array(column)
+        if not is_here(found.type, type_):
+            raise NotHereError
+        return found
+
+    def _typed(self, rows: RowsHere, rel: Relation) -> RowsHere:
+        columns = {f.name: as_type(rows.columns[f.name], arrow_type(f.type)) for f in rel.schema}
+        return RowsHere(columns, rows.count)
+
+    def _joined(self, rel: Join) -> RowsHere:
+        left, right = self.rows(rel.left), self.rows(rel.right)
+        keys, others = _keys(rel)
+        if keys:
+            sides = [(value(a, left.columns), value(b, right.columns), null_too) for a, b, null_too in keys]
+            mine, yours = pairs(left, right, sides)
+        else:
+            if left.count * right.count > MOST_ROWS:
+                raise NotHereError
+            mine, yours = (
+                np.repeat(np.arange(left.count), right.count),
+                np.tile(np.arange(right.count), left.count),
+            )
+        if others:
+            asked = conjunction(others)
+            read = own_columns(asked)
+            columns = {
+                name: column.take(pa.array(places))
+                for rows, places in ((left, mine), (right, yours))
+                for name, column in rows.columns.items()
+                if name in read
+            }
+            met = _met(truth(asked, columns), len(mine))
+            mine, yours = mine[met], yours[met]
+        return _put_together(rel, left, right, mine, yours)
+
+
+def _cells(field: Field, cells: list[Scalar]) -> pa.Array:
+    type_ = arrow_type(field.type)
+    return pa.array([as_type(value(cell, {}), type_).as_py() for cell in cells], type_)
+
+
+def _copies(rows: RowsHere, times: pa.Array, name: str) -> RowsHere:
+    """Each row as often as it says, at least once, and the number of each copy."""
+    if times.null_count or not pa.types.is_integer(times.type):
+        raise NotHereError
+    counts = times.to_numpy().astype(np.int64)
+    if (counts < 1).any() or counts.sum() > MOST_ROWS:
+        raise NotHereError
+    copies = rows.take(np.repeat(np.arange(rows.count), counts))
+    begins = np.repeat(np.cumsum(counts) - counts, counts)
+    return RowsHere({**copies.columns, name: pa.array(np.arange(copies.count) - begins + 1)}, copies.count)
+
+
+def _met(found: Value, count: int) -> np.ndarray:
+    return np.full(count, bool(found.as_py())) if isinstance(found, pa.Scalar) else flags(found)
+
+
+def _keys(rel: Join) -> tuple[list[tuple[Scalar, Scalar, bool]], list[Scalar]]:
+    """The equations between the two sides, left side first, and all other conditions."""
+    left, right = (frozenset(names(side)) for side in (rel.left, rel.right))
+    keys: list[tuple[Scalar, Scalar, bool]] = []
+    others: list[Scalar] = []
+    for term in conjuncts(rel.condition):
+        match term:
+            case Call("=" | "<=>" as name, (a, b)) if own_columns(a) and own_columns(b):
+                if own_columns(a) <= left and own_columns(b) <= right:
+                    keys.append((a, b, name == "<=>"))
+                    continue
+                if own_columns(a) <= right and own_columns(b) <= left:
+                    keys.append((b, a, name == "<=>"))
+                    continue
+            case _:
+                pass
+        others.append(term)
+    return keys, others
+
+
+def _put_together(rel: Join, left: RowsHere, right: RowsHere, mine: Places, yours: Places) -> RowsHere:
+    """What becomes of the pairs that met, and of the rows that met none."""
+    alone = np.ones(left.count, bool)
+    alone[mine] = False
+    match rel.kind:
+        case "semi":
+            return left.take(np.flatnonzero(~alone))
+        case "anti":
+            return left.take(np.flatnonzero(alone))
+        case "inner":
+            return left.take(mine).beside(right.take(yours))
+        case "left" | "full":
+            others = np.ones(right.count, bool)
+            others[yours] = False
+            more = np.flatnonzero(others) if rel.kind == "full" else np.empty(0, np.int64)
+            missed = np.flatnonzero(alone)
+            return left.take(_with_none(mine, missed, len(more), first=True)).beside(
+                right.take(_with_none(yours, more, len(missed), first=False))
+            )
+
+
+def _with_none(met: Places, alone: Places, none: int, *, first: bool) -> pa.Array:
+    """The places of pairs, then those of left rows alone, then those of right ones, NULL on the other side."""
+    nothing = np.zeros(none, np.int64)
+    places = np.concatenate([met, alone, nothing] if first else [met, nothing, alone])
+    missing = np.zeros(len(places), bool)
+    start = len(met) + len(alone) if first else len(met)
+    missing[start : start + none] = True
+    return pa.array(places, mask=missing)

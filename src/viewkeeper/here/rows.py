@@ -1,0 +1,125 @@
+"""RowsHere that this process has, and how they meet: pairs and groups by numbers that stand for values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from viewkeeper.here.types import Value, alike
+from viewkeeper.store.columns import NotHereError
+
+MOST_ROWS = 1_000_000  # at any time: more are Spark's
+_ROOM = 1 << 62
+
+Places = NDArray[np.int64]  # of rows
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class RowsHere:
+    """So many rows, by their columns, of which there may be none."""
+
+    columns: Mapping[str, pa.Array]
+    count: int
+
+    def __post_init__(self) -> None:
+        if self.count > MOST_ROWS:
+            raise NotHereError
+
+    @classmethod
+    def of(cls, table: pa.Table) -> RowsHere:
+        return cls({name: one_array(table[name]) for name in table.column_names}, len(table))
+
+    @property
+    def table(self) -> pa.Table:
+        return pa.table(dict(self.columns))
+
+    def only(self, names: Sequence[str]) -> RowsHere:
+        return RowsHere({name: self.columns[name] for name in names}, self.count)
+
+    def alike(self, names: Sequence[str]) -> tuple[Places, Places]:
+        """The first place of each different row in these columns; and for each row, which of them it is like."""
+        numbers = numbered([(self.columns[name], True) for name in names], self.count)
+        _, firsts, which = np.unique(numbers, return_index=True, return_inverse=True)
+        return firsts, which
+
+    def take(self, places: Places | pa.Array) -> RowsHere:
+        """The rows at these places; one of NULLs for a place that is NULL."""
+        at = places if isinstance(places, pa.Array) else pa.array(places)
+        return RowsHere({name: column.take(at) for name, column in self.columns.items()}, len(at))
+
+    def where(self, met: Value) -> RowsHere:
+        """The rows for which it is true."""
+        if isinstance(met, pa.Scalar):
+            return self if met.as_py() else self.take(np.empty(0, np.int64))
+        return self.take(np.flatnonzero(flags(met)))
+
+    def beside(self, other: RowsHere) -> RowsHere:
+        return RowsHere({**self.columns, **other.columns}, self.count)
+
+    def filled(self, value: Value) -> pa.Array:
+        """A value for each row."""
+        return pa.repeat(value, self.count) if isinstance(value, pa.Scalar) else one_array(value)
+
+
+def stacked(parts: Sequence[RowsHere]) -> RowsHere:
+    """All rows of the parts, which have the same columns."""
+    names = parts[0].columns
+    columns = {name: pa.concat_arrays([part.columns[name] for part in parts]) for name in names}
+    return RowsHere(columns, sum(part.count for part in parts))
+
+
+def one_array(values: pa.Array | pa.ChunkedArray) -> pa.Array:
+    found = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+    return pa.concat_arrays(found.chunks) if isinstance(found, pa.ChunkedArray) else found
+
+
+def flags(met: pa.Array) -> Flags:
+    found: Flags = pc.fill_null(met, False).to_numpy(zero_copy_only=False)
+    return found
+
+
+def numbered(columns: Sequence[tuple[pa.Array, bool]], count: int) -> Places:
+    """A number for each row, the same for rows with the same values, and −1 for one that is like none.
+
+    With each column comes whether NULL is the same as NULL in it.
+    """
+    numbers = np.zeros(count, np.int64)
+    size = 1
+    for values, null_too in columns:
+        if pa.types.is_floating(values.type):
+            raise NotHereError
+        coded = values.dictionary_encode("encode" if null_too else "mask")
+        codes = pc.fill_null(coded.indices, -1).to_numpy(zero_copy_only=False).astype(np.int64)
+        alone = (codes < 0) | (numbers < 0)
+        if size * (len(coded.dictionary) + 1) > _ROOM:
+            _, numbers = np.unique(numbers, return_inverse=True)
+            size = count + 1
+        numbers = np.where(alone, -1, numbers * max(len(coded.dictionary), 1) + codes)
+        size *= len(coded.dictionary) + 1
+    return numbers
+
+
+def pairs(left: RowsHere, right: RowsHere, keys: Sequence[tuple[Value, Value, bool]]) -> tuple[Places, Places]:
+    """The places of all pairs of rows that have the same values for these keys, in the order of the left ones."""
+    both = []
+    for mine, yours, null_too in keys:
+        a, b = alike(left.filled(mine), right.filled(yours))
+        both.append((pa.concat_arrays([a, b]), null_too))
+    numbers = numbered(both, left.count + right.count)
+    mine_, yours_ = numbers[: left.count], numbers[left.count :]
+    order = np.argsort(yours_, kind="stable")
+    ordered = yours_[order]
+    first = np.searchsorted(ordered, mine_, "left")
+    times = np.where(mine_ < 0, 0, np.searchsorted(ordered, mine_, "right") - first)
+    total = int(times.sum())
+    if total > MOST_ROWS:
+        raise NotHereError
+    begins = np.cumsum(times) - times
+    at = np.repeat(first - begins, times) + np.arange(total)
+    return np.repeat(np.arange(left.count), times), order[at]
