@@ -14,6 +14,7 @@ class Settings:
     rewrite_rows      views up to this size are rewritten in one job rather than merged into
     retries           how often a refresh that met a concurrent one is tried again
     views_at_once     how many views are refreshed at the same time
+    rows_here         a change of at most so many rows at a time is computed by this process; of more, by Spark
     kept_bytes        how much of the data files that were read by this process is kept for other refreshes
     """
 
@@ -21,6 +22,7 @@ class Settings:
     rewrite_rows: int = 1_000_000
     retries: int = 3
     views_at_once: int = 2
+    rows_here: int = 1_000_000
     kept_bytes: int = 4_000_000_000
 
     @property

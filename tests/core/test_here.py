@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 
 import pyarrow as pa
 import pytest
@@ -11,12 +12,18 @@ from hypothesis import given
 
 from viewkeeper.algebra.relations import WEIGHT, Changes, Relation, Scan, names
 from viewkeeper.changes.propagate import change
+from viewkeeper.changes.refresh import MergeBag, MergeGroups, maintenance
+from viewkeeper.changes.stored import stored_form
+from viewkeeper.changes.weights import before
 from viewkeeper.here.compute import Computer
+from viewkeeper.here.merge import merged_bag, merged_groups
+from viewkeeper.here.rows import RowsHere
 from viewkeeper.here.types import arrow_type
 from viewkeeper.store.columns import NotHereError
 from viewkeeper.testing.bags import Bag, Tables, evaluate
 from viewkeeper.testing.histories import SCHEMAS, History
-from viewkeeper.testing.strategies import Shape, changing_relations
+from viewkeeper.testing.strategies import Shape, changing_relations, changing_views
+from viewkeeper.testing.values import Row
 
 pytestmark = pytest.mark.core
 
@@ -24,41 +31,66 @@ Case = tuple[Relation, History]
 SIMPLE = Shape(repeats=False, spark_only=False)
 
 
-def computed(rel: Relation, tables: Tables) -> Bag | None:
+def table(rows: list[Row], columns: Iterable[tuple[str, str]]) -> pa.Table:
+    fields = [(name, arrow_type(type_)) for name, type_ in columns]
+    return pa.table(
+        [pa.array([row[n] for row in rows], type_) for n, (_, type_) in enumerate(fields)], pa.schema(fields)
+    )
+
+
+def rows_of(rel: Relation, tables: Tables) -> RowsHere | None:
     """The rows as this process has them; None if it leaves them to Spark."""
 
     def leaf(node: Scan | Changes) -> pa.Table:
-        schema = [(name, arrow_type(type_)) for name, type_ in SCHEMAS[node.table]]
         states = tables[node.table]
         if isinstance(node, Changes):
-            rows = [(*row, weight) for row, weight in states.changes]
-            schema.append((WEIGHT, pa.int64()))
-        else:
-            rows = list((states.old if node.state == "old" else states.new).elements())
-        return pa.table([pa.array([row[n] for row in rows], type_) for n, (_, type_) in enumerate(schema)],
-                        pa.schema(schema))  # fmt: skip
+            return table([(*row, weight) for row, weight in states.changes], (*SCHEMAS[node.table], (WEIGHT, "bigint")))
+        return table([*(states.old if node.state == "old" else states.new).elements()], SCHEMAS[node.table])
 
     try:
-        found = Computer(leaf).rows(rel)
+        return Computer(leaf, 1_000).rows(rel)
     except NotHereError:
         return None
-    columns = [found.columns[name].to_pylist() for name in names(rel)]
-    rows = zip(*columns, strict=True) if columns else [()] * found.count
-    return comparable(Counter(rows))
+
+
+def bag(rows: RowsHere | None, columns: tuple[str, ...]) -> Bag | None:
+    if rows is None:
+        return None
+    values = [rows.columns[name].to_pylist() for name in columns]
+    return comparable(Counter(zip(*values, strict=True) if values else [()] * rows.count))
+
+
+def check(rel: Relation, tables: Tables) -> None:
+    assert bag(rows_of(rel, tables), names(rel)) in (None, comparable(evaluate(rel, tables)))
 
 
 @given(case=changing_relations(SIMPLE))
 def test_any_relation(case: Case) -> None:
     rel, history = case
-    tables = history.between(0, 1)
-    found = computed(rel, tables)
-    assert found in (None, comparable(evaluate(rel, tables)))
+    check(rel, history.between(0, 1))
 
 
 @given(case=changing_relations(SIMPLE))
 def test_changes(case: Case) -> None:
     rel, history = case
-    tables = history.between(0, 1)
-    delta = change(rel, history.changed(0, 1))
-    found = computed(delta, tables)
-    assert found in (None, comparable(evaluate(delta, tables)))
+    check(change(rel, history.changed(0, 1)), history.between(0, 1))
+
+
+@given(case=changing_views(SIMPLE))
+def test_a_view_after_its_change(case: Case) -> None:
+    definition, history = case
+    kept = stored_form(definition, "__vk_v").kept
+    tables, step = history.between(0, 1), maintenance(kept, history.changed(0, 1))
+    found = rows_of(step.change, tables)
+    merge = {MergeGroups: merged_groups, MergeBag: merged_bag}.get(type(step.merge))
+    if found is None or merge is None or step.nothing:
+        return
+    old = evaluate(before(kept.content, history.changed(0, 1)), tables)
+    try:
+        held = RowsHere.of(table(list(old.elements()), [(f.name, f.type) for f in kept.content.schema]))
+        merged = merge(held, found, step.merge)
+    except NotHereError:
+        return
+    after = evaluate(kept.content, tables)
+    assert bag(merged.rows, names(kept.content)) == comparable(after)
+    assert merged.rows.count - held.count == merged.came - merged.went

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from checks import FEED, assert_right, run
 
@@ -113,6 +115,7 @@ def test_the_view_itself_tells_what_its_tables_would_be_read_for(
     """Which orders had no line is seen in it, and which rows were made of an order that changed."""
     monkeypatch.setattr(build, "ASK", Cost())  # these tables are small
     monkeypatch.setattr(cost, "KNOWN_ROWS", -1)  # and rows that are looked up in them cost less still
+    wh.settings = replace(wh.settings, rows_here=0)
     tables(wh)
     outer = "SELECT o_orderkey, o_note, l_orderkey, l_price FROM orders FULL JOIN lineitem ON l_orderkey = o_orderkey"
     policy = "REFRESH POLICY INCREMENTAL STRICT"

@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import count
 
 import pytest
@@ -19,7 +20,7 @@ from checks import FEED, rows, run
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
-from viewkeeper import Warehouse
+from viewkeeper import Settings, Warehouse
 from viewkeeper.algebra.relations import Relation
 from viewkeeper.errors import NotIncrementalError
 from viewkeeper.sql.render import quote, string_literal
@@ -122,22 +123,24 @@ def schema_of_its_own(wh: Warehouse) -> Iterator[None]:
     try:
         yield
     finally:
+        wh.settings = Settings()
         for name in [n for n in wh.registry.views() if n.startswith("random.")]:
             wh.drop(name, cascade=True, if_exists=True)
         wh.sql("USE default")
 
 
 def follow(wh: Warehouse, queries: list[str], history: History) -> int:
-    """Refresh and compare the views after each step; how many of them there are."""
+    """Refresh and compare the views after each step, by this process and by Spark in turn; how many there are."""
     mirror = Mirror(wh)
     mirror.create(history)
     names = []
     for number, query in enumerate(queries):
         if create(wh, f"v{number}", query):
             names.append(f"v{number}")
-    for version in history.versions[1:]:
+    for number, version in enumerate(history.versions[1:]):
         for table in SCHEMAS:
             mirror.step(table, version[table])
+        wh.settings = replace(wh.settings, rows_here=Settings.rows_here if number % 2 == 0 else 0)
         wh.refresh(*names)
         for name in names:
             text = wh.registry.get(("random", name)).query

@@ -21,14 +21,17 @@ from viewkeeper.algebra.relations import (
     Project,
     Relation,
     Scan,
+    Top,
     Union,
     Values,
+    Window,
     names,
 )
 from viewkeeper.algebra.scalars import ONE, Call, Scalar, conjunction, conjuncts, own_columns
 from viewkeeper.algebra.types import BIGINT
 from viewkeeper.here.groups import grouped
-from viewkeeper.here.rows import MOST_ROWS, Places, RowsHere, flags, one_array, pairs, stacked
+from viewkeeper.here.orders import first_rows, windowed
+from viewkeeper.here.rows import Places, RowsHere, flags, one_array, pairs, stacked
 from viewkeeper.here.types import Value, arrow_type, as_type, is_here
 from viewkeeper.here.values import truth, value
 from viewkeeper.store.columns import NotHereError
@@ -37,10 +40,11 @@ Leaf = Callable[[Scan | Changes], pa.Table]  # the columns of a leaf that were r
 
 
 class Computer:
-    """Computes relations over the same leaves."""
+    """Computes relations over the same leaves, of at most so many rows each."""
 
-    def __init__(self, leaf: Leaf) -> None:
+    def __init__(self, leaf: Leaf, most: int) -> None:
         self.leaf = leaf
+        self.most = most
         self.known: dict[Relation, RowsHere | None] = {}
 
     def rows(self, rel: Relation) -> RowsHere:
@@ -50,7 +54,7 @@ class Computer:
             except (NotHereError, pa.ArrowException):
                 self.known[rel] = None
         found = self.known[rel]
-        if found is None:
+        if found is None or found.count > self.most:
             raise NotHereError
         return found
 
@@ -77,11 +81,15 @@ class Computer:
                 return stacked(parts)
             case Aggregate(input):
                 return grouped(rel, self.rows(input))
+            case Window(input):
+                return windowed(rel, self.rows(input))
+            case Top(input):
+                return first_rows(rel, self.rows(input))
             case Generate(input, Call("EXPLODE", (Call("SEQUENCE", (first, last)),)), (made,), outer=False):
                 below = self.rows(input)
                 if first != ONE or made.type != BIGINT:
                     raise NotHereError
-                return _copies(below, below.filled(value(last, below.columns)), made.name)
+                return _copies(below, below.filled(value(last, below.columns)), made.name, self.most)
             case _:
                 raise NotHereError
 
@@ -100,9 +108,9 @@ class Computer:
         keys, others = _keys(rel)
         if keys:
             sides = [(value(a, left.columns), value(b, right.columns), null_too) for a, b, null_too in keys]
-            mine, yours = pairs(left, right, sides)
+            mine, yours = pairs(left, right, sides, self.most)
         else:
-            if left.count * right.count > MOST_ROWS:
+            if left.count * right.count > self.most:
                 raise NotHereError
             mine, yours = (
                 np.repeat(np.arange(left.count), right.count),
@@ -127,12 +135,12 @@ def _cells(field: Field, cells: list[Scalar]) -> pa.Array:
     return pa.array([as_type(value(cell, {}), type_).as_py() for cell in cells], type_)
 
 
-def _copies(rows: RowsHere, times: pa.Array, name: str) -> RowsHere:
+def _copies(rows: RowsHere, times: pa.Array, name: str, most: int) -> RowsHere:
     """Each row as often as it says, at least once, and the number of each copy."""
     if times.null_count or not pa.types.is_integer(times.type):
         raise NotHereError
     counts = times.to_numpy().astype(np.int64)
-    if (counts < 1).any() or counts.sum() > MOST_ROWS:
+    if (counts < 1).any() or counts.sum() > most:
         raise NotHereError
     copies = rows.take(np.repeat(np.arange(rows.count), counts))
     begins = np.repeat(np.cumsum(counts) - counts, counts)

@@ -24,11 +24,11 @@ def grouped(rel: Aggregate, rows: RowsHere) -> RowsHere:
     firsts, group = rows.alike(rel.group_by)
     count = len(firsts) if rel.group_by else 1
     keys = {key: rows.columns[key].take(pa.array(firsts)) for key in rel.group_by}
-    measures = {m.name: _measured(m, rows, pa.array(group), count) for m in rel.measures}
+    measures = {m.name: measured(m, rows, pa.array(group), count) for m in rel.measures}
     return RowsHere({**keys, **measures}, count)
 
 
-def _measured(measure: Measure, rows: RowsHere, group: pa.Array, count: int) -> pa.Array:
+def measured(measure: Measure, rows: RowsHere, group: pa.Array, count: int) -> pa.Array:
     """What is measured of each group, the first first."""
     if measure.order_by or measure.ignore_nulls or measure.settled:
         raise NotHereError

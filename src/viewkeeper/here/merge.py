@@ -29,7 +29,7 @@ class Merged:
 def merged_groups(old: RowsHere, change: RowsHere, merge: MergeGroups) -> Merged:
     """(V ▷ □V) ⊎ (□V ⟕ V), on a key, without the groups whose count is 0."""
     keys = [(old.columns[key], change.columns[key], True) for key in merge.key]
-    theirs, ours = pairs(old, change, keys)
+    theirs, ours = pairs(old, change, keys, change.count)
     found = np.full(change.count, -1, np.int64)
     found[ours] = theirs
     if len(np.unique(ours)) < len(ours) or len(np.unique(theirs)) < len(theirs):

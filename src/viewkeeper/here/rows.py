@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from viewkeeper.here.types import Value, alike
 from viewkeeper.store.columns import NotHereError
 
-MOST_ROWS = 1_000_000  # at any time: more are Spark's
 _ROOM = 1 << 62
 
 Places = NDArray[np.int64]  # of rows
@@ -26,10 +25,6 @@ class RowsHere:
 
     columns: Mapping[str, pa.Array]
     count: int
-
-    def __post_init__(self) -> None:
-        if self.count > MOST_ROWS:
-            raise NotHereError
 
     @classmethod
     def of(cls, table: pa.Table) -> RowsHere:
@@ -105,8 +100,13 @@ def numbered(columns: Sequence[tuple[pa.Array, bool]], count: int) -> Places:
     return numbers
 
 
-def pairs(left: RowsHere, right: RowsHere, keys: Sequence[tuple[Value, Value, bool]]) -> tuple[Places, Places]:
-    """The places of all pairs of rows that have the same values for these keys, in the order of the left ones."""
+def pairs(
+    left: RowsHere, right: RowsHere, keys: Sequence[tuple[Value, Value, bool]], most: int
+) -> tuple[Places, Places]:
+    """The places of all pairs of rows that have the same values for these keys, at most so many.
+
+    With each key comes whether NULL is the same as NULL.
+    """
     both = []
     for mine, yours, null_too in keys:
         a, b = alike(left.filled(mine), right.filled(yours))
@@ -118,7 +118,7 @@ def pairs(left: RowsHere, right: RowsHere, keys: Sequence[tuple[Value, Value, bo
     first = np.searchsorted(ordered, mine_, "left")
     times = np.where(mine_ < 0, 0, np.searchsorted(ordered, mine_, "right") - first)
     total = int(times.sum())
-    if total > MOST_ROWS:
+    if total > most:
         raise NotHereError
     begins = np.cumsum(times) - times
     at = np.repeat(first - begins, times) + np.arange(total)

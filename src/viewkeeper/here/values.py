@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from viewkeeper.algebra.kinds import Constant
-from viewkeeper.algebra.scalars import Call, Cast, Column, Literal, Scalar, Verbatim, own_columns
+from viewkeeper.algebra.scalars import NULL, Call, Cast, Column, Literal, Scalar, Verbatim, own_columns
 from viewkeeper.algebra.types import MAX_PRECISION
 from viewkeeper.here.types import (
     Value,
@@ -39,6 +39,7 @@ COMPARISONS: dict[str, Callable[[Value, Value], Value]] = {
 }
 _KLEENE = {"AND": pc.and_kleene, "OR": pc.or_kleene}
 _EXTREMES = {"LEAST": pc.min_element_wise, "GREATEST": pc.max_element_wise}
+_PARTS = {"YEAR": pc.year, "QUARTER": pc.quarter, "MONTH": pc.month, "DAY": pc.day}
 _WHOLE = re.compile(r"\(?([+-]?\d+)\)?")
 _POINT = re.compile(r"\(?([+-]?\d*\.\d+)\)?")
 _STRING = re.compile(r"'([^'\\]*)'")
@@ -90,13 +91,6 @@ class _Values:
 
     def called(self, name: str, args: tuple[Scalar, ...]) -> Value:
         match name, args:
-            case "NOT", (arg,):
-                return pc.invert(self.truth(arg))
-            case (("IS NULL" | "IS NOT NULL"), (arg,)):
-                found = self.columns.get(arg.name) if isinstance(arg, Column) else self.of(arg)
-                if found is None:
-                    raise NotHereError
-                return (pc.is_null if name == "IS NULL" else pc.is_valid)(found)
             case "-", (arg,):
                 return pc.negate_checked(_number(self.of(arg)))
             case "IF", (condition, then, otherwise):
@@ -106,15 +100,34 @@ class _Values:
                 return pc.coalesce(*alike(*map(self.of, args)))
             case (("LEAST" | "GREATEST"), (_, _, *_)):
                 return _EXTREMES[name](*alike(*map(self.of, args)))
-            case "IN", (arg, *listed):
-                return _among(self.of(arg), [self.of(one) for one in listed])
-            case "YEAR", (arg,):
-                return pc.year(_of_type(self.of(arg), pa.date32())).cast(pa.int32())
+            case "NULLIF", (arg, other):
+                return self.called("IF", (Call("=", (arg, other)), NULL, arg))
+            case "ABS", (arg,):
+                return pc.abs_checked(_number(self.of(arg)))
+            case (("YEAR" | "QUARTER" | "MONTH" | "DAY"), (arg,)):
+                return _PARTS[name](_of_type(self.of(arg), pa.date32())).cast(pa.int32())
+            case (("||" | "CONCAT"), (_, _, *_)):
+                texts = [_of_type(self.of(arg), pa.string()) for arg in args]
+                return pc.binary_join_element_wise(*texts, "", null_handling="emit_null")
             case "SUBSTRING" | "SUBSTR", (arg, first, length):
                 text, (start, size) = _of_type(self.of(arg), pa.string()), (_count(self.of(n)) for n in (first, length))
                 if start < 1 or size < 0:
                     raise NotHereError
                 return pc.utf8_slice_codeunits(text, start - 1, start - 1 + size)
+            case _:
+                return self.asked(name, args)
+
+    def asked(self, name: str, args: tuple[Scalar, ...]) -> Value:
+        match name, args:
+            case "NOT", (arg,):
+                return pc.invert(self.truth(arg))
+            case (("IS NULL" | "IS NOT NULL"), (arg,)):
+                found = self.columns.get(arg.name) if isinstance(arg, Column) else self.of(arg)
+                if found is None:
+                    raise NotHereError
+                return (pc.is_null if name == "IS NULL" else pc.is_valid)(found)
+            case "IN", (arg, *listed):
+                return _among(self.of(arg), [self.of(one) for one in listed])
             case "LIKE", (arg, Literal(pattern)):
                 found = _STRING.fullmatch(pattern)
                 if found is None or "_" in found[1]:
@@ -148,7 +161,9 @@ def _constant(sql: str) -> Value:
         return pa.scalar(text[1])
     if (whole := _WHOLE.fullmatch(sql)) is not None:
         number = int(whole[1])
-        return pa.scalar(number, pa.int32() if -(1 << 31) <= number < 1 << 31 else pa.int64())
+        bits = number.bit_length() if number >= 0 else (-number - 1).bit_length()
+        wide = pa.int64() if bits < 64 else pa.decimal128(len(str(abs(number))), 0)
+        return pa.scalar(number if bits < 64 else Decimal(number), pa.int32() if bits < 32 else wide)
     if (point := _POINT.fullmatch(sql)) is not None:
         exact = Decimal(point[1])
         scale = -int(exact.as_tuple().exponent)

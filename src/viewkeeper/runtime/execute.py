@@ -183,7 +183,7 @@ class Executor:
         settle(leaves.session, self.spark, SMALL_STEP)  # what is asked of found rows is answered without a job
         tables = Tables(leaves)
         found = tables.look_up(read_once(change, lambda rows: leaves.saved(rows) > 0))
-        here = computed_here(found, HereLeaves(leaves, look))
+        here = computed_here(found, HereLeaves(leaves, look), self.settings.rows_here)
         if here is not None or leaves.has(found):
             return here or found
         # Values stand only in the conditions on tables that Spark reads: without them, what was compiled for one

@@ -42,10 +42,10 @@ class HereLeaves:
         return self.leaves.file_rows.rows_of(files, columns) if files is not None else None
 
 
-def computed_here(change: Relation, here: HereLeaves) -> RowsHere | None:
-    """The rows of a change, if this process can tell them."""
+def computed_here(change: Relation, here: HereLeaves, most: int) -> RowsHere | None:
+    """The rows of a change, if this process can tell them, at no time of more than so many rows."""
     try:
-        return Computer(here).rows(change)
+        return Computer(here, most).rows(change) if most > 0 else None
     except NotHereError:
         return None
 
