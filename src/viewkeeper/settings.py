@@ -22,7 +22,7 @@ class Settings:
     rewrite_rows: int = 1_000_000
     retries: int = 3
     views_at_once: int = 2
-    rows_here: int = 1_000_000
+    rows_here: int = 2_000_000
     kept_bytes: int = 4_000_000_000
 
     @property

@@ -143,6 +143,7 @@ def _plan(seen: Look, step: Step) -> Sections:
     sections = {"Step": f"{shown.strategy}: {step.reason}"}
     match step:
         case Maintain():
+            sections["Computed"] = _computed_by(step)
             sections["Install"] = f"{step.install}: {step.why_install}"
             if step.maintenance.reasons:
                 sections["Reasons"] = "\n".join(map(str, step.maintenance.reasons))
@@ -160,6 +161,12 @@ def _plan(seen: Look, step: Step) -> Sections:
     if shown.pending:
         sections["Pending"] = "\n".join(f"{table}: {what}" for table, what in shown.pending.items())
     return sections
+
+
+def _computed_by(step: Maintain) -> str:
+    if step.here:
+        return "by this process, without a Spark job, if its rows turn out to be few; else by Spark"
+    return "by Spark"
 
 
 def _cost_text(cost: Cost) -> str:

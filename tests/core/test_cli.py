@@ -146,8 +146,8 @@ def test_explain(call: Caller, folder: Path) -> None:
         ),
         (
             "plan",
-            ["Step", "Install", "Cost", "Pending"],
-            ["incremental: predicted", "rewrite: ", "recompute: ", "2 new"],
+            ["Step", "Computed", "Install", "Cost", "Pending"],
+            ["incremental: predicted", "by this process", "rewrite: ", "recompute: ", "2 new"],
         ),
         (
             "sql",
@@ -170,8 +170,9 @@ def test_explain_stages_of_a_view_over_a_view(call: Caller, folder: Path) -> Non
     step = call("explain", "good", "--stage", "plan", "--json").data["sections"]["Step"]
     assert step.split(":")[0] == {s["view"]: s for s in call("plan", "--json").data}["good"]["strategy"]
     found = call("explain", "good", "--stage", "sql", "--json").data["sections"]
-    assert list(found) == ["First", "SQL of the recompute"] and found["First"].startswith("refresh of daily")
-    assert found["SQL of the recompute"].startswith("INSERT OVERWRITE __vk_good")
+    assert list(found) == ["First", "SQL of the change", "SQL of the install"]
+    assert found["First"].startswith("refresh of daily")
+    assert found["SQL of the install"].startswith("INSERT OVERWRITE __vk_good")
 
 
 def test_explain_stages_of_what_is_up_to_date(call: Caller, tmp_path: Path) -> None:

@@ -8,9 +8,10 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
+from viewkeeper.algebra.conditions import terms
 from viewkeeper.algebra.node import walk
 from viewkeeper.algebra.relations import Filter
-from viewkeeper.algebra.scalars import Scalar
+from viewkeeper.algebra.scalars import Scalar, call, conjunction
 from viewkeeper.here.conditions import fulfilling
 from viewkeeper.sql.bind import Bound, bind
 from viewkeeper.sql.catalog import DeltaTable, Source
@@ -95,3 +96,22 @@ def test_numbers_of_too_many_digits_are_left_to_spark() -> None:
     rows = pa.table({"n": pa.array([Decimal(10) ** 37], pa.decimal128(38, 0))})
     asked = condition("n > 0.5")
     assert fulfilling(rows, {"n": "decimal(38,0)"}, [asked]) == (rows, (asked,))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("(i = 1 AND m > 2) OR (i = 1 AND s = 'a')", ["i = 1", "m > 2 OR s = 'a'"]),
+        ("(i = 1 AND m > 2 AND n = 0) OR (n = 0 AND i = 1)", ["i = 1", "n = 0"]),
+        ("(i = 1 AND m > 2) OR s = 'a'", ["(i = 1 AND m > 2) OR s = 'a'"]),
+        ("n = 0 AND ((i = 1 AND m > 2) OR (i = 1 AND m < 1) OR (s = 'a' AND i = 1))",
+         ["n = 0", "i = 1", "m > 2 OR m < 1 OR s = 'a'"]),
+    ],
+)  # fmt: skip
+def test_what_all_alternatives_ask_for_is_a_term(text: str, expected: list[str]) -> None:
+    found = terms(condition(text))
+    assert found == [condition(term) for term in expected]
+    for asked in (text, f"NOT ({text})"):
+        whole, _ = fulfilling(ROWS, TYPES, [condition(asked)])
+        by_terms, _ = fulfilling(ROWS, TYPES, found if asked == text else [call("NOT", conjunction(found))])
+        assert whole["n"] == by_terms["n"]

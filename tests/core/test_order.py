@@ -167,7 +167,7 @@ def test_what_can_be_looked_up_costs_less_than_what_is_read() -> None:
 
     def rows_read(here: set[str], changed: int) -> int:
         sizes = {t: Sizes(rows, changed if t == "lines" else 0, t in here) for t, rows in tables.items()}
-        return reading(new, sizes, KEYS).rows_read - changed
+        return reading(new, sizes, KEYS).by_spark.rows_read - changed
 
     assert rows_read(set(), 3_000) == rows_read(set(tables), 30_000) == 1_650_000
     assert rows_read(set(tables), 3_000) == 1_650_000 // LOOKED_UP

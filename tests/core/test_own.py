@@ -39,6 +39,7 @@ from viewkeeper.changes.stored import KeptBag, stored_form
 from viewkeeper.changes.weights import Changed, ChangeKind, before
 from viewkeeper.planner.build import Situation, choose_reading
 from viewkeeper.planner.cost import Sizes
+from viewkeeper.settings import Settings
 from viewkeeper.testing import references
 from viewkeeper.testing.bags import Bag, Tables, TableStates, apply, evaluate
 from viewkeeper.testing.choices import Choices, both
@@ -277,8 +278,8 @@ def situation(rows: int, changed: Changed, declared: Declared = KEYS) -> Situati
 def test_a_view_is_looked_into_if_it_is_small(rows: int) -> None:
     outer, inner = Join(ORDERS, LINES, "left", ON_ORDER), BY_KEY["joined"]
     small = rows == 1_000
-    assert choose_reading(KeptBag(outer), situation(rows, {"lines": "appended"})).own == small
-    asked = choose_reading(KeptBag(inner), situation(rows, {"orders": "any"}))
+    assert choose_reading(KeptBag(outer), situation(rows, {"lines": "appended"}), Settings()).own == small
+    asked = choose_reading(KeptBag(inner), situation(rows, {"orders": "any"}), Settings())
     assert [q.kind for q in asked.questions] == (["in place"] if small else [])
 
 

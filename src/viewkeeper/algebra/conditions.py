@@ -8,7 +8,18 @@ from dataclasses import dataclass
 from functools import reduce
 from itertools import product
 
-from viewkeeper.algebra.scalars import FALSE, Call, Cast, Column, Literal, Scalar, Verbatim, call, conjuncts
+from viewkeeper.algebra.scalars import (
+    FALSE,
+    Call,
+    Cast,
+    Column,
+    Literal,
+    Scalar,
+    Verbatim,
+    call,
+    conjunction,
+    conjuncts,
+)
 
 # Each an AND of conditions that hold together; the condition is true exactly where one of them is.
 Alternatives = tuple[tuple[Scalar, ...], ...]
@@ -80,6 +91,28 @@ def disjunction(conditions: Iterable[Scalar]) -> Scalar:
     """Any of them, FALSE for none."""
     found = list(dict.fromkeys(conditions))
     return reduce(lambda left, right: call("OR", left, right), found) if found else FALSE
+
+
+def terms(condition: Scalar) -> list[Scalar]:
+    """The terms of an AND, among them what all alternatives of an OR ask for:  (a ∧ b) ∨ (a ∧ c) = a ∧ (b ∨ c)."""
+    return [found for term in conjuncts(condition) for found in _shared(term)]
+
+
+def _shared(term: Scalar) -> list[Scalar]:
+    alternatives_ = [conjuncts(one) for one in _disjuncts(term)]
+    shared = [part for part in alternatives_[0] if all(part in others for others in alternatives_[1:])]
+    if len(alternatives_) == 1 or not shared:
+        return [term]
+    rest = [[part for part in one if part not in shared] for one in alternatives_]
+    return [*shared, disjunction(map(conjunction, rest))] if all(rest) else shared
+
+
+def _disjuncts(condition: Scalar) -> list[Scalar]:
+    match condition:
+        case Call("OR", (left, right)):
+            return _disjuncts(left) + _disjuncts(right)
+        case _:
+            return [condition]
 
 
 def is_null(scalar: Scalar) -> bool:

@@ -8,6 +8,7 @@ from typing import assert_never
 
 from viewkeeper.algebra.clock import reads_clock
 from viewkeeper.algebra.conditions import not_null, present_if_true
+from viewkeeper.algebra.conditions import terms as terms_of
 from viewkeeper.algebra.node import walk
 from viewkeeper.algebra.relations import (
     Aggregate,
@@ -42,7 +43,6 @@ from viewkeeper.algebra.scalars import (
     Subquery,
     columns,
     conjunction,
-    conjuncts,
     subqueries,
     substitute,
 )
@@ -164,7 +164,7 @@ def _sunk(rel: Relation, terms: list[Scalar], present: frozenset[str]) -> Relati
     here = present.union(*map(present_if_true, terms))
     match rel:
         case Filter(input, predicate):
-            asked = conjuncts(predicate)
+            asked = terms_of(predicate)
             waits = [term for term in asked if reads_clock(term)]
             below = _sunk(input, [*(term for term in asked if term not in waits), *terms], present)
             return Filter(below, conjunction(waits)) if waits else below
@@ -177,13 +177,13 @@ def _sunk(rel: Relation, terms: list[Scalar], present: frozenset[str]) -> Relati
         case Join() if (unpadded := _unpadded(rel, here)) is not None:
             return _sunk(unpadded, terms, present)
         case Join(left, right, "inner", condition, False):
-            asked = [term for term in (*conjuncts(condition), *terms) if term != TRUE]
+            asked = [term for term in (*terms_of(condition), *terms) if term != TRUE]
             one, other, both = _sides(rel, asked)
             needed = here | present_if_true(condition)
             return Join(_sunk(left, one, needed), _sunk(right, other, needed), "inner", conjunction(both))
         case Join(left, right, "left" | "semi" | "anti" as kind, condition, False):
             one, padded, above = _sides(rel, terms)
-            matched, other, both = _sides(rel, [term for term in conjuncts(condition) if term != TRUE])
+            matched, other, both = _sides(rel, [term for term in terms_of(condition) if term != TRUE])
             met = present_if_true(condition)
             if kind == "semi":
                 one += matched

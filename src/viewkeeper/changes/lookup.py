@@ -42,6 +42,7 @@ from viewkeeper.algebra.relations import Values as Rows
 from viewkeeper.algebra.scalars import Column, Scalar, conjuncts, own_columns, subqueries, substitute
 from viewkeeper.changes.meeting import met_columns
 
+MOST_LOOKED_THROUGH = 10_000_000  # rows of a table, for those that meet a condition: Spark reads more sooner
 KNOWN_ROWS = 20_000  # of a change: the values of more are not looked for
 
 Values = frozenset[Any]  # of one column; NULL is None

@@ -5,7 +5,8 @@ What it cannot compute just as Spark does raises NotHereError.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import lru_cache
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -31,19 +32,27 @@ from viewkeeper.algebra.scalars import ONE, Call, Scalar, conjunction, conjuncts
 from viewkeeper.algebra.types import BIGINT
 from viewkeeper.here.groups import grouped
 from viewkeeper.here.orders import first_rows, windowed
-from viewkeeper.here.rows import Places, RowsHere, flags, one_array, pairs, stacked
+from viewkeeper.here.rows import Flags, Places, RowsHere, flags, one_array, pairs, stacked
 from viewkeeper.here.types import Value, arrow_type, as_type, is_here
 from viewkeeper.here.values import truth, value
 from viewkeeper.store.columns import NotHereError
+from viewkeeper.store.rows import Asked
 
-Leaf = Callable[[Scan | Changes], pa.Table]  # the columns of a leaf that were read, by the names that the table has
+
+class Leaves(Protocol):
+    """Where rows come from: at least the columns of a leaf, by the names that its table has."""
+
+    def changed(self, leaf: Changes) -> pa.Table: ...
+
+    def state(self, leaf: Scan, asked: Asked | None) -> pa.Table:
+        """All rows of a table, or at least those that meet a condition."""
 
 
 class Computer:
     """Computes relations over the same leaves, of at most so many rows each."""
 
-    def __init__(self, leaf: Leaf, most: int) -> None:
-        self.leaf = leaf
+    def __init__(self, leaves: Leaves, most: int) -> None:
+        self.leaves = leaves
         self.most = most
         self.known: dict[Relation, RowsHere | None] = {}
 
@@ -60,15 +69,14 @@ class Computer:
 
     def _rows(self, rel: Relation) -> RowsHere:
         match rel:
-            case Scan(_, columns) | Changes(_, columns):
-                table = self.leaf(rel)
-                found = {c.name: self._stored(table[c.source], c.type) for c in columns}
-                weight = {WEIGHT: one_array(table[WEIGHT])} if isinstance(rel, Changes) else {}
-                return RowsHere({**found, **weight}, len(table))
+            case Scan():
+                return self._read(rel, self.leaves.state(rel, None))
+            case Changes():
+                return self._read(rel, self.leaves.changed(rel))
             case Values(fields, rows):
                 return RowsHere({f.name: _cells(f, [row[n] for row in rows]) for n, f in enumerate(fields)}, len(rows))
             case Filter(input, predicate):
-                below = self.rows(input)
+                below = self.rows(input) if not isinstance(input, Scan) else self._read_where(input, predicate)
                 return below.where(truth(predicate, below.columns))
             case Project(input, items):
                 below = self.rows(input)
@@ -92,6 +100,23 @@ class Computer:
                 return _copies(below, below.filled(value(last, below.columns)), made.name, self.most)
             case _:
                 raise NotHereError
+
+    def _read_where(self, scan: Scan, predicate: Scalar) -> RowsHere:
+        """At least those rows of a table that fulfil a condition."""
+        read = own_columns(predicate)
+        tested = tuple(c for c in scan.columns if c.name in read)
+
+        def meet(table: pa.Table) -> Flags:
+            found = truth(predicate, {c.name: self._stored(table[c.source], c.type) for c in tested})
+            return _met(found, len(table))
+
+        asked = Asked(tuple(dict.fromkeys(c.source for c in tested)), meet) if tested else None
+        return self._read(scan, self.leaves.state(scan, asked))
+
+    def _read(self, leaf: Scan | Changes, table: pa.Table) -> RowsHere:
+        found = {c.name: self._stored(table[c.source], c.type) for c in leaf.columns}
+        weight = {WEIGHT: one_array(table[WEIGHT])} if isinstance(leaf, Changes) else {}
+        return RowsHere({**found, **weight}, len(table))
 
     def _stored(self, column: pa.ChunkedArray, type_: str) -> pa.Array:
         found = one_array(column)
@@ -130,6 +155,34 @@ class Computer:
         return _put_together(rel, left, right, mine, yours)
 
 
+@lru_cache(maxsize=1_000)
+def can_compute(rel: Relation) -> bool:
+    """Whether this process knows what the relation means, were all its rows here: it knows it of no rows at all."""
+    try:
+        Computer(_NoRows(), 1).rows(rel)
+    except NotHereError:
+        return False
+    return True
+
+
+class _NoRows:
+    """Leaves without rows."""
+
+    def changed(self, leaf: Changes) -> pa.Table:
+        return _empty(leaf)
+
+    def state(self, leaf: Scan, asked: Asked | None) -> pa.Table:
+        found = _empty(leaf)
+        if asked is not None:
+            asked.meet(found)
+        return found
+
+
+def _empty(leaf: Scan | Changes) -> pa.Table:
+    weight = [(WEIGHT, pa.int64())] if isinstance(leaf, Changes) else []
+    return pa.schema([*({c.source: arrow_type(c.type) for c in leaf.columns}.items()), *weight]).empty_table()
+
+
 def _cells(field: Field, cells: list[Scalar]) -> pa.Array:
     type_ = arrow_type(field.type)
     return pa.array([as_type(value(cell, {}), type_).as_py() for cell in cells], type_)
@@ -147,7 +200,7 @@ def _copies(rows: RowsHere, times: pa.Array, name: str, most: int) -> RowsHere:
     return RowsHere({**copies.columns, name: pa.array(np.arange(copies.count) - begins + 1)}, copies.count)
 
 
-def _met(found: Value, count: int) -> np.ndarray:
+def _met(found: Value, count: int) -> Flags:
     return np.full(count, bool(found.as_py())) if isinstance(found, pa.Scalar) else flags(found)
 
 

@@ -9,9 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from viewkeeper.algebra.relations import WEIGHT
-from viewkeeper.changes.refresh import CHANGE, OLD, MergeBag, MergeGroups
-from viewkeeper.changes.stored import COUNT
-from viewkeeper.here.rows import Flags, Places, RowsHere, pairs, stacked
+from viewkeeper.changes.refresh import CHANGE, OLD, MergeBag, MergeGroups, MergeTop
+from viewkeeper.changes.stored import COUNT, WHOLE
+from viewkeeper.here.orders import in_order
+from viewkeeper.here.rows import Flags, Places, RowsHere, flags, pairs, stacked
 from viewkeeper.here.types import arrow_type, as_type
 from viewkeeper.here.values import value
 from viewkeeper.store.columns import NotHereError
@@ -68,6 +69,36 @@ def appended(change: RowsHere, merge: MergeBag) -> Merged:
     """Rows that came, each as often as it did."""
     rows = change.only([field.name for field in merge.columns])
     return Merged(rows.take(np.repeat(np.arange(change.count), _weights(change))), *came_and_went(change))
+
+
+def merged_top(old: RowsHere, change: RowsHere, merge: MergeTop) -> Merged:
+    """The kept rows and the changed ones that can be placed among them (`MergeTop` says which), if there is room.
+
+    Too few of them are not enough, and for Spark to tell.
+    """
+    names = [field.name for field in merge.columns]
+    both = stacked([part.only(names) for part in (old, change)])
+    firsts, which = both.alike(names)
+    rows = both.take(firsts)
+    order = in_order(rows, merge.order_by)
+    was = np.bincount(which[: old.count], minlength=len(firsts))[order]
+    weights = np.zeros(len(firsts), np.int64)
+    np.add.at(weights, which[old.count :], _weights(change))
+    weights = weights[order]
+    whole = bool(flags(old.columns[WHOLE]).all())
+    behind = was.sum() - np.cumsum(was)
+    placed = (behind > 0) | (was > 0) | whole
+    now = np.where((behind > 0) | (weights >= 0) | whole, was + weights, 0)[placed]
+    if (now < 0).any():
+        raise NotHereError
+    was = was[placed]
+    keep = np.clip(np.minimum(now, merge.room - (np.cumsum(now) - now)), 0, None)
+    all_of_them = whole and int(now.sum()) < merge.room
+    came, went = int(np.maximum(keep - was, 0).sum()), int(np.maximum(was - keep, 0).sum())
+    if (came or went) and not all_of_them and keep.sum() < merge.wanted:
+        raise NotHereError
+    kept = rows.take(np.repeat(order[placed], keep))
+    return Merged(kept.beside(RowsHere({WHOLE: pa.repeat(all_of_them, kept.count)}, kept.count)), came, went)
 
 
 def came_and_went(change: RowsHere) -> tuple[int, int]:

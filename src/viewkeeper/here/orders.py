@@ -20,9 +20,14 @@ _ARGUMENT, _WHERE = "argument", "where"
 
 
 def first_rows(rel: Top, rows: RowsHere) -> RowsHere:
-    order = np.lexsort(_ranks(rows, rel.order_by)[::-1]) if rel.order_by else np.arange(rows.count)
+    order = in_order(rows, rel.order_by)
     end = rows.count if rel.limit is None else rel.offset + rel.limit
     return rows.take(order[rel.offset : end])
+
+
+def in_order(rows: RowsHere, order_by: Sequence[Ordering]) -> Places:
+    """The places of the rows, from the first on."""
+    return np.lexsort(_ranks(rows, order_by)[::-1]) if order_by else np.arange(rows.count)
 
 
 def windowed(rel: Window, rows: RowsHere) -> RowsHere:

@@ -14,6 +14,8 @@ from viewkeeper.here.types import Value, alike
 from viewkeeper.store.columns import NotHereError
 
 _ROOM = 1 << 62
+_WIDE = 1 << 40
+_CLOSE = 8  # numbers of which so many could lie between the least and the greatest, for each that does
 
 Places = NDArray[np.int64]  # of rows
 Flags = NDArray[np.bool_]
@@ -84,20 +86,33 @@ def numbered(columns: Sequence[tuple[pa.Array, bool]], count: int) -> Places:
 
     With each column comes whether NULL is the same as NULL in it.
     """
-    numbers = np.zeros(count, np.int64)
+    numbers: Places = np.zeros(count, np.int64)
     size = 1
     for values, null_too in columns:
-        if pa.types.is_floating(values.type):
-            raise NotHereError
-        coded = values.dictionary_encode("encode" if null_too else "mask")
-        codes = pc.fill_null(coded.indices, -1).to_numpy(zero_copy_only=False).astype(np.int64)
+        codes, sorts = _codes(values, null_too=null_too)
         alone = (codes < 0) | (numbers < 0)
-        if size * (len(coded.dictionary) + 1) > _ROOM:
+        if size * sorts > _ROOM:
             _, numbers = np.unique(numbers, return_inverse=True)
             size = count + 1
-        numbers = np.where(alone, -1, numbers * max(len(coded.dictionary), 1) + codes)
-        size *= len(coded.dictionary) + 1
+        numbers = np.where(alone, -1, numbers * sorts + codes) if size > 1 or alone.any() else codes
+        size *= sorts
     return numbers
+
+
+def _codes(values: pa.Array, *, null_too: bool) -> tuple[Places, int]:
+    """A number for each value, and how many numbers there are; −1 for a NULL that is like no other."""
+    if pa.types.is_floating(values.type):
+        raise NotHereError
+    if pa.types.is_date32(values.type):
+        values = values.cast(pa.int32())
+    if pa.types.is_integer(values.type) and len(values) and not values.null_count:  # they are numbers already
+        whole = values.to_numpy().astype(np.int64, copy=False)
+        least, most = int(whole.min()), int(whole.max())
+        if most - least < _WIDE:
+            return whole - least, most - least + 1
+    coded = values.dictionary_encode("encode" if null_too else "mask")
+    codes = pc.fill_null(coded.indices, -1).to_numpy(zero_copy_only=False)
+    return codes.astype(np.int64), len(coded.dictionary) + 1
 
 
 def pairs(
@@ -113,13 +128,28 @@ def pairs(
         both.append((pa.concat_arrays([a, b]), null_too))
     numbers = numbered(both, left.count + right.count)
     mine_, yours_ = numbers[: left.count], numbers[left.count :]
-    order = np.argsort(yours_, kind="stable")
-    ordered = yours_[order]
-    first = np.searchsorted(ordered, mine_, "left")
-    times = np.where(mine_ < 0, 0, np.searchsorted(ordered, mine_, "right") - first)
+    if left.count > right.count:
+        return _met(mine_, yours_, most)
+    theirs, ours = _met(yours_, mine_, most)
+    return ours, theirs
+
+
+def _met(many: Places, few: Places, most: int) -> tuple[Places, Places]:
+    """The places of all pairs of equal numbers; the fewer ones are put in order."""
+    if not len(few):
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    order = np.argsort(few, kind="stable")
+    ordered = few[order]
+    hit = np.flatnonzero((many >= max(ordered[0], 0)) & (many <= ordered[-1]))
+    if ordered[-1] <= _CLOSE * len(many):  # most of them have no partner, as a list of all numbers tells at once
+        listed = np.zeros(ordered[-1] + 1, bool)
+        listed[ordered[ordered >= 0]] = True
+        hit = hit[listed[many[hit]]]
+    first = np.searchsorted(ordered, many[hit], "left")
+    times = np.searchsorted(ordered, many[hit], "right") - first
     total = int(times.sum())
     if total > most:
         raise NotHereError
     begins = np.cumsum(times) - times
     at = np.repeat(first - begins, times) + np.arange(total)
-    return np.repeat(np.arange(left.count), times), order[at]
+    return np.repeat(hit, times), order[at]

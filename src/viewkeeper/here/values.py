@@ -77,7 +77,7 @@ class _Values:
             case Cast(arg, type_):
                 return as_type(self.of(arg), arrow_type(type_))
             case Call(name, (left, right)) if name in COMPARISONS or name == "<=>":
-                return _compared(name, *alike(*self.pair(left, right)))
+                return _compared(name, *self.pair(left, right))
             case Call("AND" | "OR" as name, (left, right)):
                 return _KLEENE[name](self.truth(left), self.truth(right))
             case Call("+" | "-" | "*" as name, (left, right)):
@@ -177,12 +177,33 @@ def _day(scalar: Scalar) -> pa.Scalar | None:
 
 
 def _compared(name: str, left: Value, right: Value) -> Value:
-    if pa.types.is_null(left.type):
+    if pa.types.is_null(left.type) and pa.types.is_null(right.type):
         raise NotHereError
+    a, b = _comparable(left, right)
     if name != "<=>":
-        return COMPARISONS[name](left, right)
-    none = pc.and_(pc.is_null(left), pc.is_null(right))
-    return pc.or_(none, pc.fill_null(pc.equal(left, right), False))
+        return COMPARISONS[name](a, b)
+    none = pc.and_(pc.is_null(a), pc.is_null(b))
+    return pc.or_(none, pc.fill_null(pc.equal(a, b), False))
+
+
+def _comparable(left: Value, right: Value) -> tuple[Value, Value]:
+    """Two values of one type.
+
+    Decimals that no type has all digits of are rounded by Spark before it compares them. What is equal stays so then,
+    and so does the order of what is not close: only if no two values are, it need not be asked.
+    """
+    if not all(is_number(v.type) for v in (left, right)):
+        return alike(left, right)  # type: ignore[return-value]
+    a, b = (as_decimal(v) for v in (left, right))
+    whole, scale = max(v.type.precision - v.type.scale for v in (a, b)), max(v.type.scale for v in (a, b))
+    if whole + scale <= MAX_PRECISION:
+        return alike(left, right)  # type: ignore[return-value]
+    a, b = alike(narrowed(a), narrowed(b))
+    apart = pc.abs(pc.subtract(*(narrowed(v) for v in (a, b))))
+    unit = pa.scalar(Decimal(1).scaleb(whole - MAX_PRECISION))
+    if pc.any(pc.and_(pc.greater(apart, pa.scalar(Decimal(0))), pc.less(apart, unit))).as_py():
+        raise NotHereError
+    return a, b
 
 
 def _among(tested: Value, listed: list[Value]) -> Value:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from viewkeeper.algebra.keys import NOTHING, Declared
 from viewkeeper.algebra.reasons import Reason
+from viewkeeper.algebra.relations import Relation
 from viewkeeper.changes.own import OWN
 from viewkeeper.changes.refresh import Maintenance, MergeBag, MergeTop, maintenance
 from viewkeeper.changes.stored import Kept, KeptGroups
@@ -14,12 +15,16 @@ from viewkeeper.changes.weights import ChangeKind
 from viewkeeper.planner.cost import (
     APPEND,
     ASK,
+    COMPUTE_HERE,
+    INSTALL_HERE,
     MEASURED_ONCE,
     MERGE,
     MERGE_JOINS,
     OVERWRITE,
+    OWN_HERE,
     QUERY,
     REWRITE,
+    WRITTEN_HERE,
     Cost,
     Rates,
     Sizes,
@@ -35,6 +40,10 @@ TRY_UP_TO = 1.5  # times the cost of the way that is known: then the other is tr
 LOOKED_AT = 100_000  # changed rows: to read more of them costs too much for a look
 
 
+def _nothing(_: Relation) -> bool:
+    return False
+
+
 @dataclass(frozen=True)
 class Situation:
     """All a decision about one view needs: values only, from the logs and from the view's definition.
@@ -45,6 +54,7 @@ class Situation:
     seen          whether the sizes of changes are those of rows that were read
     files         of how many files the view's table is made
     own           what was seen of refreshes of this view
+    known_here    whether this process knows what a change means, were its rows here
     """
 
     view: str
@@ -63,6 +73,7 @@ class Situation:
     seen: bool = False
     files: int = 1
     own: Own = field(default_factory=Own)
+    known_here: Callable[[Relation], bool] = _nothing
 
     def priced(self, cost: Cost, way: Way, left: float = 1.0) -> Cost:
         """The same cost at the rates of this view, if so much of it is left in the end."""
@@ -97,7 +108,7 @@ def plan_view(situation: Situation, settings: Settings) -> Step:
 
 
 def _by_cost(s: Situation, kept: Kept, full: Cost, settings: Settings) -> Step:
-    change = choose_reading(kept, s)
+    change = choose_reading(kept, s, settings)
     if change.nothing:
         return Nothing(s.view, "the changes do not reach it", record=True)
     return decided(change, s, full, settings)
@@ -106,14 +117,17 @@ def _by_cost(s: Situation, kept: Kept, full: Cost, settings: Settings) -> Step:
 def decided(change: Maintenance, s: Situation, full: Cost, settings: Settings) -> Maintain | Recompute:
     """The change, or all of it where that is cheaper and the policy leaves the choice."""
     install, why = choose_install(change, s, settings)
-    parts = QUERY + reading(change.change, _with_own(s), s.declared) + install_cost(install, s.rows, _change_rows(s))
+    by_spark, here = _computing(change, s, settings)
+    written = (install, s.rows, _change_rows(s))
+    parts = by_spark + install_cost(*written) if here is None else here + install_here_cost(*written)
     known = None if s.seen else s.own.left
     left = 1.0 if known is None else known
     cost = s.priced(parts, "incremental", left)
     compared = f"predicted {cost.seconds:.1f} s against {full.seconds:.1f} s for a recompute"
     forced = "" if s.policy == "AUTO" else f"its policy is {s.policy}; "
-    small = cost.rows_read + cost.rows_written <= settings.small_rows
-    step = Maintain(s.view, f"{forced}{compared}", change, install, why, cost, full, small)
+    by_spark += install_cost(*written)
+    small = by_spark.rows_read + by_spark.rows_written <= settings.small_rows
+    step = Maintain(s.view, f"{forced}{compared}", change, install, why, cost, full, small, here is not None)
     if s.policy != "AUTO":
         return step
     if s.is_new(cost, "incremental", left) and cost.seconds <= TRY_UP_TO * full.seconds:
@@ -136,19 +150,26 @@ def seen_closer(
     return decided(found, replace(s, sizes=sizes, seen=True), full, settings)
 
 
-def choose_reading(kept: Kept, s: Situation) -> Maintenance:
+def _computing(change: Maintenance, s: Situation, settings: Settings) -> tuple[Cost, Cost | None]:
+    """What the rows of a change cost by Spark; and by this process, if it can tell them."""
+    read = reading(change.change, _with_own(s), s.declared, settings.rows_here)
+    here = COMPUTE_HERE + read.here if read.here is not None and s.known_here(change.change) else None
+    return QUERY + read.by_spark, here
+
+
+def choose_reading(kept: Kept, s: Situation, settings: Settings) -> Maintenance:
     """The change from the tables alone, or with a look into what is kept where that reads less, or may do so."""
     alone, own = (maintenance(kept, s.changed, s.declared, look) for look in (False, True))
     answers = {q.table: q.kind for q in own.questions if q not in alone.questions}
     hoped = maintenance(kept, {**s.changed, **answers}, s.declared, own=True) if answers else own
-    sizes = _with_own(s)
-    tables, view, best = (reading(way.change, sizes, s.declared).at(s.rates) for way in (alone, own, hoped))
+    costs = (_computing(way, s, settings) for way in (alone, own, hoped))
+    tables, view, best = ((by_spark if here is None else here).at(s.rates) for by_spark, here in costs)
     asked = answers and (best + ASK).seconds < tables.seconds
     return own if view.seconds < tables.seconds or asked else alone
 
 
 def _with_own(s: Situation) -> Mapping[str, Sizes]:
-    return {**s.sizes, OWN: Sizes(s.rows)}
+    return {**s.sizes, OWN: Sizes(s.rows, here=s.rows <= OWN_HERE)}
 
 
 def choose_install(change: Maintenance, s: Situation, settings: Settings) -> tuple[Install, str]:
@@ -180,6 +201,17 @@ def install_cost(install: Install, view_rows: int, change_rows: int) -> Cost:
             return MERGE + Cost(rows_read=read, rows_moved=read, rows_written=view_rows, reads=MERGE_JOINS)
 
 
+def install_here_cost(install: Install, view_rows: int, change_rows: int) -> Cost:
+    """The same, of a change that this process has."""
+    match install:
+        case "append":
+            return INSTALL_HERE + Cost(rows_written=change_rows // WRITTEN_HERE)
+        case "rewrite" if view_rows <= OWN_HERE:
+            return INSTALL_HERE + Cost(rows_read=view_rows, rows_written=view_rows // WRITTEN_HERE)
+        case _:
+            return install_cost(install, view_rows, change_rows)
+
+
 def recompute_cost(s: Situation) -> Cost:
     return s.priced(content_cost(s.kept, s.sizes, s.declared) + Cost(rows_written=s.rows), "recompute")
 
@@ -187,7 +219,7 @@ def recompute_cost(s: Situation) -> Cost:
 def content_cost(kept: Kept | None, sizes: Mapping[str, Sizes], declared: Declared = NOTHING) -> Cost:
     """To compute all of a view; how many rows are written is not known here."""
     unread = Cost(rows_read=sum(known.rows for known in sizes.values()), reads=len(sizes))
-    read = reading(kept.content, sizes, declared) if kept is not None else unread
+    read = reading(kept.content, sizes, declared).by_spark if kept is not None else unread
     return QUERY + OVERWRITE + read
 
 

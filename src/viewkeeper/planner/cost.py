@@ -8,9 +8,19 @@ from math import isinf
 
 from viewkeeper.algebra.keys import NOTHING, Declared
 from viewkeeper.algebra.node import walk
-from viewkeeper.algebra.relations import Aggregate, Changes, Join, Relation, Scan, ScanColumn, Top, Window
+from viewkeeper.algebra.relations import Aggregate, Changes, Filter, Join, Relation, Scan, ScanColumn, Top, Window
 from viewkeeper.changes.counts import RowCounts
-from viewkeeper.changes.lookup import KNOWN_ROWS, Changed, ChangedValues, Conditions, Found, Told, Values, looked_up
+from viewkeeper.changes.lookup import (
+    KNOWN_ROWS,
+    MOST_LOOKED_THROUGH,
+    Changed,
+    ChangedValues,
+    Conditions,
+    Found,
+    Told,
+    Values,
+    looked_up,
+)
 from viewkeeper.changes.meeting import can_spread
 from viewkeeper.changes.together import read_once
 
@@ -74,12 +84,18 @@ class Cost:
         )
 
 
+READ = Cost(reads=1)
 QUERY = Cost(fixed=0.15)
 ASK = Cost(fixed=0.15)
 APPEND = Cost(fixed=0.15)
 REWRITE = Cost(fixed=0.45)
 MERGE = Cost(fixed=0.75)
 OVERWRITE = Cost(fixed=0.45)
+COMPUTE_HERE = Cost(fixed=0.1)  # by this process, where that can be done
+LEAF_HERE = Cost(fixed=0.002)
+INSTALL_HERE = Cost(fixed=0.05)
+WRITTEN_HERE = 5  # times as many rows are written by this process as by Spark in the same time
+OWN_HERE = 100_000  # rows of a view that this process rewrites
 LOOKED_UP = 10  # times as many rows are looked through for values as are read and joined in the same time
 # MERGE joins all rows of a view with the change, once to find the touched files and once to write these anew. Keys that
 # are spread over the view touch all of them.
@@ -95,28 +111,44 @@ class Sizes:
     here: bool = False
 
 
-def reading(rel: Relation, sizes: Mapping[str, Sizes], declared: Declared = NOTHING) -> Cost:
-    """Every leaf, whole tables and changes, read as often as a refresh would; and what is done with their rows."""
+@dataclass(frozen=True)
+class Reading:
+    """To read a relation and do with its rows what it says: by Spark; and here, where all rows can be brought."""
+
+    by_spark: Cost
+    here: Cost | None
+
+
+def reading(rel: Relation, sizes: Mapping[str, Sizes], declared: Declared = NOTHING, most: int = 0) -> Reading:
+    """Every leaf, whole tables and changes, read as often as a refresh would; here of at most so many rows."""
     tables = {table: known.rows for table, known in sizes.items()}
     changes = {table: known.change_rows for table, known in sizes.items()}
     counts = RowCounts(tables, changes, declared, guessing=True)
     once, found = read_once(rel, lambda rows: counts.saved(rows) > 0), _Lookups(sizes, tables)
-    total = Cost()
-    for node in walk(looked_up(once, found.changed(once), found)):
+    total, here, at_hand = Cost(), Cost(), most > 0
+    nodes = list(walk(looked_up(once, found.changed(once), found)))
+    filtered = {node.input for node in nodes if isinstance(node, Filter)}
+    for node in nodes:
         match node:
             case Scan(table) if table in found.rows:
-                total += Cost(rows_read=found.rows[table] // LOOKED_UP, reads=1)
+                looked_through = Cost(rows_read=found.rows[table] // LOOKED_UP)
+                total, here = total + looked_through + READ, here + looked_through + LEAF_HERE
             case Scan(table):
-                total += Cost(rows_read=tables.get(table, 0), reads=1)
+                rows = Cost(rows_read=tables.get(table, 0))
+                total, here = total + rows + READ, here + rows + LEAF_HERE
+                limit = max(most, MOST_LOOKED_THROUGH) if node in filtered else most
+                at_hand = at_hand and table in sizes and sizes[table].here and rows.rows_read <= limit
             case Changes(table):
-                total += Cost(rows_read=changes.get(table, 0), reads=1)
+                rows = Cost(rows_read=changes.get(table, 0))
+                total, here = total + rows + READ, here + rows + LEAF_HERE
+                at_hand = at_hand and table in sizes and sizes[table].here and rows.rows_read <= KNOWN_ROWS
             case Aggregate(input) | Window(input) | Top(input):
                 total += Cost(rows_moved=_finite(counts.rows(input)))
             case Join(left, right) if counts.sent(node) is None:
                 total += Cost(rows_moved=_finite(counts.rows(left) + counts.rows(right)))
             case _:
                 pass
-    return total
+    return Reading(total, here if at_hand else None)
 
 
 _SOME = frozenset((0,))  # values that nobody knows before the change is read

@@ -26,7 +26,10 @@ class Nothing:
 
 @dataclass(frozen=True)
 class Maintain:
-    """Compute the view's change and install it."""
+    """Compute the view's change and install it.
+
+    here   whether this process is expected to compute it, without Spark
+    """
 
     view: str
     reason: str
@@ -36,6 +39,7 @@ class Maintain:
     cost: Cost
     recompute_cost: Cost
     small: bool
+    here: bool = False
 
 
 @dataclass(frozen=True)

@@ -183,7 +183,7 @@ class Executor:
         settle(leaves.session, self.spark, SMALL_STEP)  # what is asked of found rows is answered without a job
         tables = Tables(leaves)
         found = tables.look_up(read_once(change, lambda rows: leaves.saved(rows) > 0))
-        here = computed_here(found, HereLeaves(leaves, look), self.settings.rows_here)
+        here = computed_here(found, HereLeaves(leaves, look, self.settings.rows_here))
         if here is not None or leaves.has(found):
             return here or found
         # Values stand only in the conditions on tables that Spark reads: without them, what was compiled for one
@@ -196,7 +196,7 @@ class Executor:
         way = job.step.install
         if isinstance(found.merge, MergeBag) and not is_scattered(job.look.situation, self.settings):
             way = way if came_and_went(rows)[1] else "append"
-        merged = merged_here(found, rows, way, HereLeaves(job.leaves, job.look))
+        merged = merged_here(found, rows, way, HereLeaves(job.leaves, job.look, self.settings.rows_here))
         if merged is None:
             return None
         if not merged.came and not merged.went:

@@ -8,44 +8,50 @@ import pyarrow as pa
 
 from viewkeeper.algebra.relations import Changes, Relation, Scan
 from viewkeeper.changes.own import OWN
-from viewkeeper.changes.refresh import Maintenance, MergeBag, MergeGroups
+from viewkeeper.changes.refresh import Maintenance, MergeBag, MergeGroups, MergeTop
+from viewkeeper.changes.stored import WHOLE
 from viewkeeper.here.compute import Computer
-from viewkeeper.here.merge import Merged, appended, merged_bag, merged_groups
+from viewkeeper.here.merge import Merged, appended, merged_bag, merged_groups, merged_top
 from viewkeeper.here.rows import RowsHere
 from viewkeeper.planner.plan import Install
 from viewkeeper.runtime.look import Look
 from viewkeeper.runtime.reads import ReadOnce
 from viewkeeper.store.columns import NotHereError
+from viewkeeper.store.rows import Asked
 
 
 @dataclass(frozen=True)
 class HereLeaves:
-    """The rows of what a change reads, as far as this process has them or reads them sooner than Spark."""
+    """The rows of what a change reads, at most so many, if this process has them or reads them sooner than Spark."""
 
     leaves: ReadOnce
     look: Look
+    most: int
 
-    def __call__(self, leaf: Scan | Changes) -> pa.Table:
-        if isinstance(leaf, Changes):
-            found = self.leaves.changed_here(leaf)
-        elif leaf.table == OWN:
-            found = self.own(tuple(c.source for c in leaf.columns))
-        else:
-            found = self.leaves.state_here(leaf)
-        if found is None:
-            raise NotHereError
-        return found
+    def changed(self, leaf: Changes) -> pa.Table:
+        return _there(self.leaves.changed_here(leaf))
 
-    def own(self, columns: tuple[str, ...]) -> pa.Table | None:
+    def state(self, leaf: Scan, asked: Asked | None) -> pa.Table:
+        if leaf.table == OWN:
+            return self.own(tuple(c.source for c in leaf.columns))
+        return _there(self.leaves.state_here(leaf, asked, self.most))
+
+    def own(self, columns: tuple[str, ...]) -> pa.Table:
         """The view's rows before the change."""
         files = self.leaves.files(self.look.view.backing, self.look.standing.version)
-        return self.leaves.file_rows.rows_of(files, columns) if files is not None else None
+        return _there(self.leaves.file_rows.rows_of(files, columns) if files is not None else None)
 
 
-def computed_here(change: Relation, here: HereLeaves, most: int) -> RowsHere | None:
-    """The rows of a change, if this process can tell them, at no time of more than so many rows."""
+def _there(rows: pa.Table | None) -> pa.Table:
+    if rows is None:
+        raise NotHereError
+    return rows
+
+
+def computed_here(change: Relation, here: HereLeaves) -> RowsHere | None:
+    """The rows of a change, if this process can tell them."""
     try:
-        return Computer(here, most).rows(change) if most > 0 else None
+        return Computer(here, here.most).rows(change) if here.most > 0 else None
     except NotHereError:
         return None
 
@@ -60,6 +66,8 @@ def merged_here(found: Maintenance, change: RowsHere, way: Install, here: HereLe
                 return merged_bag(_old(here, [f.name for f in columns]), change, bag)
             case MergeGroups(_, items) as groups if way == "rewrite":
                 return merged_groups(_old(here, [item.name for item in items]), change, groups)
+            case MergeTop(columns) as top:
+                return merged_top(_old(here, [*(f.name for f in columns), WHOLE]), change, top)
             case _:
                 return None
     except (NotHereError, pa.ArrowException):
@@ -67,7 +75,4 @@ def merged_here(found: Maintenance, change: RowsHere, way: Install, here: HereLe
 
 
 def _old(here: HereLeaves, columns: list[str]) -> RowsHere:
-    rows = here.own(tuple(columns))
-    if rows is None:
-        raise NotHereError
-    return RowsHere.of(rows)
+    return RowsHere.of(here.own(tuple(columns)))

@@ -17,6 +17,7 @@ from viewkeeper.algebra.relations import Scan
 from viewkeeper.changes.own import OWN
 from viewkeeper.changes.weights import ChangeKind
 from viewkeeper.errors import SourceError, ViewkeeperError
+from viewkeeper.here.compute import can_compute
 from viewkeeper.planner.build import Situation
 from viewkeeper.planner.cost import MEASURED_ONCE, Rates, Sizes
 from viewkeeper.planner.rates import Own, Sample, fitted, shown
@@ -151,6 +152,7 @@ def look(view: View, registry: Registry, versions: Versions, expected: Mapping[s
         rates=versions.rates if changed else MEASURED_ONCE,
         files=own.files,
         own=versions.shown(view) if changed else Own(),
+        known_here=can_compute,
     )
     return Look(view, stands, pins, covers, situation, one_moment, moments)
 

@@ -17,11 +17,10 @@ from viewkeeper.algebra.scalars import conjunction
 from viewkeeper.changes.lookup import ChangedValues, Conditions, Found, Told, Values, looked_up
 from viewkeeper.here.conditions import fulfilling
 from viewkeeper.runtime.few import given
-from viewkeeper.runtime.reads import ReadOnce
+from viewkeeper.runtime.reads import MOST_READ_ALONE, ReadOnce
 from viewkeeper.sql.render import quote, render
 
 MOST_FOUND = 100_000  # rows, or values that are looked for: what this process hands to Spark in a tenth of a second
-MOST_READ_ALONE = 5_000_000  # rows of a table: where Spark has other machines, they read a larger one sooner
 
 _Asked = tuple[str, int, frozenset[tuple[str, Values]]]  # table, version, values by column
 
@@ -49,8 +48,7 @@ class Tables:
 
     def __init__(self, leaves: ReadOnce) -> None:
         self.leaves = leaves
-        local = (leaves.session.conf.get("spark.master", "") or "").startswith("local")
-        self.most = float("inf") if local else MOST_READ_ALONE
+        self.most = float("inf") if leaves.local else MOST_READ_ALONE
         self.read: dict[_Asked, pa.Table | None] = {}
         self.found: dict[tuple[_Asked, Conditions], Found] = {}
 

@@ -38,6 +38,7 @@ from viewkeeper.algebra.relations import (
 )
 from viewkeeper.algebra.scalars import TRUE, Scalar, own_columns
 from viewkeeper.changes.counts import FEW, RowCounts
+from viewkeeper.changes.lookup import MOST_LOOKED_THROUGH
 from viewkeeper.changes.meeting import Spreads, compared
 from viewkeeper.changes.own import OWN
 from viewkeeper.changes.parts import Computed, mentions, replaced
@@ -54,8 +55,10 @@ from viewkeeper.store.changes import CHANGE_TYPE, Feed, FeedFiles, Files
 from viewkeeper.store.files import DataFiles, file_name, local
 from viewkeeper.store.leaves import SIGN, PinnedLeaves
 from viewkeeper.store.log import TableLog
+from viewkeeper.store.rows import Asked as AskedOf
 from viewkeeper.store.rows import FileRows, Part
 
+MOST_READ_ALONE = 5_000_000  # where Spark has other machines, they read more than this sooner
 FIRST_ROWS = 1_000_000  # a change of more rows is not read before its use
 
 
@@ -84,6 +87,11 @@ class ReadOnce:
         self.counts: RowCounts | None = None  # what is to be reckoned with
         self.likely: RowCounts | None = None
         self.mention(read)
+
+    @property
+    def local(self) -> bool:
+        """Whether Spark has no other machines."""
+        return (self.session.conf.get("spark.master", "") or "").startswith("local")
 
     def mention(self, read: Iterable[Relation]) -> None:
         """From now on these are read; what is held stays so."""
@@ -243,16 +251,17 @@ class ReadOnce:
         parts = self.parts(leaf.table) if self.pinned.pins[leaf.table].change.rows <= FETCHED_ROWS else []
         return self.file_rows.net_change(parts, columns or parts[0].files.first_column) if parts else None
 
-    def state_here(self, scan: Scan) -> pa.Table | None:
-        """The rows of a small table, or those that were put here."""
+    def state_here(self, scan: Scan, asked: AskedOf | None, most: int) -> pa.Table | None:
+        """Rows that were put here, or those of a table that meet a condition, if they are not more than so many."""
         if scan.table in self.here:
             return self.here[scan.table]
         pin = self.pinned.pins.get(scan.table)
-        if pin is None or self.rows[scan.table] > FETCHED_ROWS:
+        through = MOST_LOOKED_THROUGH if self.local else MOST_READ_ALONE
+        if pin is None or self.rows[scan.table] > (most if asked is None else through):
             return None
         files = self.files(scan.table, pin.old if scan.state == "old" else pin.new)
-        columns = self.columns(scan.table)
-        return self.file_rows.rows_of(files, columns or files.first_column) if files is not None else None
+        columns = tuple(dict.fromkeys(c.source for c in scan.columns))
+        return self.file_rows.rows_that(files, columns or files.first_column, asked, most) if files else None
 
     def reads_only(self, first: FirstRead, table: str) -> bool:
         """Whether all that a change mentions of a table's changed rows was read first."""

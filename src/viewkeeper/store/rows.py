@@ -58,6 +58,14 @@ class Part:
 
 
 @dataclass(frozen=True)
+class Asked:
+    """A condition on some columns of a table: of each row whether it meets it."""
+
+    columns: tuple[str, ...]
+    meet: Callable[[pa.Table], Flags]
+
+
+@dataclass(frozen=True)
 class _Group:
     """A group of a file's rows, what the file tells of it, and the places in it whose rows are gone."""
 
@@ -84,6 +92,10 @@ class FileRows:
     def rows_of(self, files: DataFiles, columns: Sequence[str]) -> pa.Table | None:
         """Some columns of all rows."""
         return _or_none(lambda: self._rows_of(files, columns))
+
+    def rows_that(self, files: DataFiles, columns: Sequence[str], asked: Asked | None, most: int) -> pa.Table | None:
+        """Some columns of the rows that meet a condition, or of all; None if these are more."""
+        return _or_none(lambda: self._rows_that(files, columns, asked, most))
 
     def rows_with(self, files: DataFiles, columns: Sequence[str], among: Among, most: int) -> pa.Table | None:
         """Some columns of the rows that have one of the given values in each column of `among`; None if more."""
@@ -113,9 +125,7 @@ class FileRows:
     def _rows_with(self, files: DataFiles, columns: Sequence[str], among: Among, most: int) -> pa.Table:
         schema, keys = schema_of(files, columns), schema_of(files, tuple(among))
         values = {field.name: pa.array(among[field.name], field.type) for field in keys}
-        paths = [*((path, ()) for path in files.whole), *files.masked]
-        found = [(self.columns.file(path), gone) for path, gone in paths]
-        groups = [group for file, gone in found for group in self._groups(file, gone)]
+        groups = self._groups_of(files)
         likely = [_likely(group.told, values) for group in groups]
         if sum(likely) > _SURELY * most:
             raise NotHereError
@@ -135,6 +145,39 @@ class FileRows:
         if count > most:
             raise NotHereError
         return found_rows
+
+    def _rows_that(self, files: DataFiles, columns: Sequence[str], asked: Asked | None, most: int) -> pa.Table:
+        schema = schema_of(files, columns)
+        read = schema_of(files, asked.columns) if asked is not None else None
+        count = 0
+
+        def met_by(group: _Group) -> pa.Table:
+            nonlocal count
+            if count > most:
+                raise NotHereError
+            met = np.ones(group.told.num_rows, bool)
+            if asked is not None:
+                met = asked.meet(self.columns.read(group.file, group.number, read))
+            met[group.gone] = False
+            rows = self._at(group, schema, np.flatnonzero(met))
+            count += len(rows)
+            return rows
+
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            found = pa.concat_tables([schema.empty_table(), *pool.map(met_by, self._groups_of(files))])
+        if count > most:
+            raise NotHereError
+        return found
+
+    def _at(self, group: _Group, schema: pa.Schema, places: NDArray[np.int64]) -> pa.Table:
+        if not len(places):
+            return schema.empty_table()
+        rows = self.columns.read(group.file, group.number, schema)
+        return rows if len(places) == len(rows) else rows.take(places)
+
+    def _groups_of(self, files: DataFiles) -> list[_Group]:
+        paths = [*((path, ()) for path in files.whole), *files.masked]
+        return [group for path, gone in paths for group in self._groups(self.columns.file(path), gone)]
 
     def _groups(self, file: DataFile, gone: Sequence[int]) -> Iterator[_Group]:
         first = 0
