@@ -11,12 +11,24 @@ import pytest
 from duck import comparable
 from hypothesis import given
 
-from viewkeeper.algebra.relations import WEIGHT, Changes, Relation, Scan, names
+from viewkeeper.algebra.relations import (
+    WEIGHT,
+    Aggregate,
+    Changes,
+    Filter,
+    Measure,
+    Relation,
+    Scan,
+    ScanColumn,
+    Union,
+    names,
+)
+from viewkeeper.algebra.scalars import Column, Literal, call
 from viewkeeper.changes.propagate import change
 from viewkeeper.changes.refresh import MergeBag, MergeGroups, MergeTop, maintenance
 from viewkeeper.changes.stored import stored_form
 from viewkeeper.changes.weights import before
-from viewkeeper.here.compute import Computer
+from viewkeeper.here.compute import Computer, can_compute
 from viewkeeper.here.merge import merged_bag, merged_groups, merged_top
 from viewkeeper.here.rows import RowsHere
 from viewkeeper.here.types import arrow_type
@@ -107,3 +119,12 @@ def test_a_view_after_its_change(case: Case) -> None:
         assert after is not None
     assert bag(merged.rows, names(kept.content)) == comparable(after)
     assert merged.rows.count - held.count == merged.came - merged.went
+
+
+def test_what_is_known_of_no_rows_is_known_of_some() -> None:
+    every = Scan("t", (ScanColumn("a", "a", "bigint"), ScanColumn("d", "d", "decimal(10,2)")))
+    total = Aggregate(every, (), (Measure("n", "count", (), "bigint"),))
+    assert can_compute(Union((total, total)))
+    assert can_compute(Filter(every, call(">", Column("d"), Literal("0.5"))))
+    assert not can_compute(Filter(every, call(">", call("SQRT", Column("d")), Literal("0.5"))))
+    assert not can_compute(Scan("t", (ScanColumn("a", "a", "double"), ScanColumn("s", "s", "map<int,int>"))))

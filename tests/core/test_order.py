@@ -173,3 +173,20 @@ def test_what_can_be_looked_up_costs_less_than_what_is_read() -> None:
     assert rows_read(set(tables), 3_000) == 1_650_000 // LOOKED_UP
     assert rows_read({"lines", "orders"}, 3_000) == 150_000 + 1_500_000 // LOOKED_UP
     assert rows_read({"lines", "customer"}, 3_000) == 1_650_000  # which customers, only orders could tell
+
+
+def test_what_can_be_brought_here_is_reckoned_by_what_this_process_takes() -> None:
+    """If all leaves can: tables that are looked up in or small enough, and few changes."""
+    new = Join(ORDERS, NEW_LINES, "inner", same("o_key", "l_order"))
+    crossed = Join(CUSTOMER, NEW_LINES, "inner", TRUE)
+
+    def read(rel: Relation, most: int, changed: int = 3_000, here: bool = True) -> bool:
+        tables = {"orders": 1_500_000_000, "lines": 6_000_000_000, "customer": 150_000}
+        sizes = {t: Sizes(rows, changed if t == "lines" else 0, here) for t, rows in tables.items()}
+        found = reading(rel, sizes, KEYS, most)
+        assert found.here is None or found.here.seconds < found.by_spark.seconds
+        return found.here is not None
+
+    assert read(new, 1_000_000) and read(crossed, 1_000_000)
+    assert not read(new, 0) and not read(crossed, 100_000)  # as settings have it
+    assert not read(new, 1_000_000, changed=30_000) and not read(new, 1_000_000, here=False)

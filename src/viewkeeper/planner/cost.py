@@ -93,6 +93,7 @@ MERGE = Cost(fixed=0.75)
 OVERWRITE = Cost(fixed=0.45)
 COMPUTE_HERE = Cost(fixed=0.1)  # by this process, where that can be done
 LEAF_HERE = Cost(fixed=0.002)
+READ_HERE = 2  # times as many rows are read by this process, which keeps columns of them
 INSTALL_HERE = Cost(fixed=0.05)
 WRITTEN_HERE = 5  # times as many rows are written by this process as by Spark in the same time
 OWN_HERE = 100_000  # rows of a view that this process rewrites
@@ -134,14 +135,15 @@ def reading(rel: Relation, sizes: Mapping[str, Sizes], declared: Declared = NOTH
                 looked_through = Cost(rows_read=found.rows[table] // LOOKED_UP)
                 total, here = total + looked_through + READ, here + looked_through + LEAF_HERE
             case Scan(table):
-                rows = Cost(rows_read=tables.get(table, 0))
-                total, here = total + rows + READ, here + rows + LEAF_HERE
-                limit = max(most, MOST_LOOKED_THROUGH) if node in filtered else most
-                at_hand = at_hand and table in sizes and sizes[table].here and rows.rows_read <= limit
+                rows, asked = tables.get(table, 0), node in filtered
+                total += Cost(rows_read=rows) + READ
+                here += Cost(rows_read=rows // (LOOKED_UP if asked else READ_HERE)) + LEAF_HERE
+                limit = max(most, MOST_LOOKED_THROUGH) if asked else most
+                at_hand = at_hand and table in sizes and sizes[table].here and rows <= limit
             case Changes(table):
-                rows = Cost(rows_read=changes.get(table, 0))
-                total, here = total + rows + READ, here + rows + LEAF_HERE
-                at_hand = at_hand and table in sizes and sizes[table].here and rows.rows_read <= KNOWN_ROWS
+                changed = Cost(rows_read=changes.get(table, 0))
+                total, here = total + changed + READ, here + changed + LEAF_HERE
+                at_hand = at_hand and table in sizes and sizes[table].here and changed.rows_read <= KNOWN_ROWS
             case Aggregate(input) | Window(input) | Top(input):
                 total += Cost(rows_moved=_finite(counts.rows(input)))
             case Join(left, right) if counts.sent(node) is None:
