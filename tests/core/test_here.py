@@ -5,17 +5,22 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
 from duck import comparable
 from hypothesis import given
 
+from viewkeeper.algebra.node import walk
 from viewkeeper.algebra.relations import (
     WEIGHT,
     Aggregate,
     Changes,
     Filter,
+    Item,
     Measure,
     Relation,
     Scan,
@@ -23,7 +28,7 @@ from viewkeeper.algebra.relations import (
     Union,
     names,
 )
-from viewkeeper.algebra.scalars import Column, Literal, call
+from viewkeeper.algebra.scalars import Column, Literal, Scalar, call
 from viewkeeper.changes.propagate import change
 from viewkeeper.changes.refresh import MergeBag, MergeGroups, MergeTop, maintenance
 from viewkeeper.changes.stored import stored_form
@@ -32,6 +37,10 @@ from viewkeeper.here.compute import Computer, can_compute
 from viewkeeper.here.merge import merged_bag, merged_groups, merged_top
 from viewkeeper.here.rows import RowsHere
 from viewkeeper.here.types import arrow_type
+from viewkeeper.here.values import value
+from viewkeeper.sql.bind import Bound, bind
+from viewkeeper.sql.catalog import DeltaTable
+from viewkeeper.sql.parse import parse_query
 from viewkeeper.store.columns import NotHereError
 from viewkeeper.store.rows import Asked
 from viewkeeper.testing.bags import Bag, Tables, apply, evaluate
@@ -128,3 +137,63 @@ def test_what_is_known_of_no_rows_is_known_of_some() -> None:
     assert can_compute(Filter(every, call(">", Column("d"), Literal("0.5"))))
     assert not can_compute(Filter(every, call(">", call("SQRT", Column("d")), Literal("0.5"))))
     assert not can_compute(Scan("t", (ScanColumn("a", "a", "double"), ScanColumn("s", "s", "map<int,int>"))))
+
+
+D = Decimal
+NUMBERS = {
+    "p": pa.array([D("12345.67"), None, D("-0.01")], pa.decimal128(15, 2)),
+    "w": pa.array([D("1.0000000001"), D("-2"), None], pa.decimal128(38, 10)),
+    "i": pa.array([7, None, -3], pa.int32()),
+    "l": pa.array([2**62, 5, None], pa.int64()),
+    "t": pa.array(["grün", None, ""], pa.string()),
+    "x": pa.array([date(1999, 12, 31), None, date(2024, 2, 29)], pa.date32()),
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("p * (1 - p) * (1 + p)", [D("-1881672289944.892263"), None, D("-0.009999")]),  # (p - p³), of 49 digits at most
+        ("p * i", [D("86419.69"), None, D("0.03")]),
+        ("i + l", [2**62 + 7, None, None]),
+        ("l + l", None),  # too large for its type
+        ("w * w", None),  # Spark rounds it
+        ("w > p", [False, None, None]),
+        ("- p", [D("-12345.67"), None, D("0.01")]),
+        ("abs(i)", [7, None, 3]),
+        ("CASE WHEN i > 0 THEN p WHEN i IS NULL THEN 0.5 ELSE 1 END", [D("12345.67"), D("0.50"), D("1.00")]),
+        ("CASE i WHEN 7 THEN 'a' END", ["a", None, None]),
+        ("coalesce(p, 0)", [D("12345.67"), D("0.00"), D("-0.01")]),
+        ("nullif(i, 7)", [None, None, -3]),
+        ("greatest(i, 0)", [7, 0, 0]),
+        ("least(p, i)", [D("7.00"), None, D("-3.00")]),
+        ("year(x) * 100 + month(x)", [199912, None, 202402]),
+        ("EXTRACT(YEAR FROM x)", [1999, None, 2024]),
+        ("substring(t, 2, 2)", ["rü", None, ""]),
+        ("substring(t, -2, 2)", None),
+        ("t || 'x'", ["grünx", None, "x"]),
+        ("CAST(i AS DECIMAL(5, 2))", [D("7.00"), None, D("-3.00")]),
+        ("CAST(p AS INT)", None),  # Spark drops digits
+        ("CAST(t AS INT)", None),
+        ("i / 2", None),
+        ("x + INTERVAL '1' DAY", None),
+        ("x IN (DATE '1999-12-31', DATE '2000-01-01')", [True, None, False]),
+        ("i NOT IN (7, 8)", [False, None, True]),
+        ("t <=> NULL", [False, True, False]),
+    ],
+)
+def test_expressions(text: str, expected: list[object] | None) -> None:
+    try:
+        found = RowsHere(NUMBERS, 3).filled(value(expression(text), NUMBERS)).to_pylist()
+    except NotHereError:
+        found = None
+    assert found == expected
+
+
+def expression(text: str) -> Scalar:
+    """As it is read in a view over these columns."""
+    types = dict.fromkeys(NUMBERS, "any")
+    catalog = SimpleNamespace(resolve=lambda _: DeltaTable("every", tuple(types.items())), columns=lambda _: ())
+    read = bind(parse_query(f"SELECT {text} AS it FROM every"), catalog, ("it",))
+    assert isinstance(read, Bound), str(read)
+    return next(node.value for node in walk(read.as_read) if isinstance(node, Item) and node.name == "it")

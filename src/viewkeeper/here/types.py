@@ -66,11 +66,12 @@ def as_type(value: Value, type_: pa.DataType) -> Value:
 
 
 def as_decimal(value: Value) -> Value:
-    """A number with all digits that its type can have; a constant with those that it has."""
-    if pa.types.is_decimal(value.type):
-        return value
-    wide = value.cast(pa.decimal128(_DIGITS[value.type], 0))
-    return wide.cast(pa.decimal128(digits_of(wide), 0)) if isinstance(value, pa.Scalar) else wide
+    """A number with all digits that its type can have.
+
+    To Spark a constant has only the digits that it needs. With more, a result may seem too long here that is not, and
+    is left to Spark.
+    """
+    return value if pa.types.is_decimal(value.type) else value.cast(pa.decimal128(_DIGITS[value.type], 0))
 
 
 def digits_of(value: Value) -> int:

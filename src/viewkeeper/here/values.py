@@ -225,10 +225,9 @@ def _reckoned(name: str, left: Value, right: Value) -> Value:
     else:
         scale = max(a.type.scale, b.type.scale)
         digits = max(v.type.precision - v.type.scale for v in (a, b)) + scale + 1
-    type_ = spark_decimal(digits, scale)
     if digits > MAX_PRECISION:
         a, b = narrowed(a), narrowed(b)
-    return {"+": pc.add, "-": pc.subtract, "*": pc.multiply}[name](a, b).cast(type_)
+    return {"+": pc.add, "-": pc.subtract, "*": pc.multiply}[name](a, b).cast(spark_decimal(digits, scale))
 
 
 def _number(found: Value) -> Value:
