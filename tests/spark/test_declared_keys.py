@@ -10,7 +10,7 @@ from checks import FEED, assert_right, run
 from viewkeeper import Settings, Warehouse
 from viewkeeper.changes.own import OWN
 from viewkeeper.errors import ViewkeeperError
-from viewkeeper.planner import build, cost
+from viewkeeper.planner import build
 from viewkeeper.planner.cost import Cost
 
 pytestmark = pytest.mark.spark
@@ -114,7 +114,7 @@ def test_the_view_itself_tells_what_its_tables_would_be_read_for(
 ) -> None:
     """Which orders had no line is seen in it, and which rows were made of an order that changed."""
     monkeypatch.setattr(build, "ASK", Cost())  # these tables are small
-    monkeypatch.setattr(cost, "KNOWN_ROWS", -1)  # and rows that are looked up in them cost less still
+    monkeypatch.setattr(build, "KNOWN_ROWS", -1)  # and rows that are looked up in them cost less still
     wh.settings = replace(wh.settings, rows_here=0)
     tables(wh)
     outer = "SELECT o_orderkey, o_note, l_orderkey, l_price FROM orders FULL JOIN lineitem ON l_orderkey = o_orderkey"

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from viewkeeper.algebra.keys import NOTHING, Declared
 from viewkeeper.algebra.reasons import Reason
 from viewkeeper.algebra.relations import Relation
+from viewkeeper.changes.lookup import KNOWN_HERE, KNOWN_ROWS
 from viewkeeper.changes.own import OWN
 from viewkeeper.changes.refresh import Maintenance, MergeBag, MergeTop, maintenance
 from viewkeeper.changes.stored import Kept, KeptGroups
@@ -152,9 +153,14 @@ def seen_closer(
 
 def _computing(change: Maintenance, s: Situation, settings: Settings) -> tuple[Cost, Cost | None]:
     """What the rows of a change cost by Spark; and by this process, if it can tell them."""
-    read = reading(change.change, _with_own(s), s.declared, settings.rows_here)
-    here = COMPUTE_HERE + read.here if read.here is not None and s.known_here(change.change) else None
-    return QUERY + read.by_spark, here
+    sizes = _with_own(s)
+    read = reading(change.change, sizes, s.declared, settings.rows_here, KNOWN_ROWS)
+    by_spark, here = QUERY + read.by_spark, read.here
+    if not s.known_here(change.change):
+        return by_spark, None
+    if any(KNOWN_ROWS < known.change_rows <= KNOWN_HERE for known in s.sizes.values()):
+        here = reading(change.change, sizes, s.declared, settings.rows_here, KNOWN_HERE).here
+    return by_spark, COMPUTE_HERE + here if here is not None else None
 
 
 def choose_reading(kept: Kept, s: Situation, settings: Settings) -> Maintenance:

@@ -120,12 +120,17 @@ class Reading:
     here: Cost | None
 
 
-def reading(rel: Relation, sizes: Mapping[str, Sizes], declared: Declared = NOTHING, most: int = 0) -> Reading:
-    """Every leaf, whole tables and changes, read as often as a refresh would; here of at most so many rows."""
+def reading(
+    rel: Relation, sizes: Mapping[str, Sizes], declared: Declared = NOTHING, most: int = 0, known: int = KNOWN_ROWS
+) -> Reading:
+    """Every leaf, whole tables and changes, read as often as a refresh would; here of at most so many rows.
+
+    The values of changes are known up to so many rows.
+    """
     tables = {table: known.rows for table, known in sizes.items()}
     changes = {table: known.change_rows for table, known in sizes.items()}
     counts = RowCounts(tables, changes, declared, guessing=True)
-    once, found = read_once(rel, lambda rows: counts.saved(rows) > 0), _Lookups(sizes, tables)
+    once, found = read_once(rel, lambda rows: counts.saved(rows) > 0), _Lookups(sizes, tables, known)
     total, here, at_hand = Cost(), Cost(), most > 0
     nodes = list(walk(looked_up(once, found.changed(once), found)))
     filtered = {node.input for node in nodes if isinstance(node, Filter)}
@@ -143,7 +148,7 @@ def reading(rel: Relation, sizes: Mapping[str, Sizes], declared: Declared = NOTH
             case Changes(table):
                 changed = Cost(rows_read=changes.get(table, 0))
                 total, here = total + changed + READ, here + changed + LEAF_HERE
-                at_hand = at_hand and table in sizes and sizes[table].here and changed.rows_read <= KNOWN_ROWS
+                at_hand = at_hand and table in sizes and sizes[table].here and changed.rows_read <= known
             case Aggregate(input) | Window(input) | Top(input):
                 total += Cost(rows_moved=_finite(counts.rows(input)))
             case Join(left, right) if counts.sent(node) is None:
@@ -161,15 +166,17 @@ class _Lookups:
     """What a refresh would look up; and the rows among which it would, by the name of what it would find.
 
     tables   the rows of tables, to which it adds about how many would be found
+    most     rows of a change whose values are known
     """
 
     sizes: Mapping[str, Sizes]
     tables: dict[str, int]
+    most: int
     rows: dict[str, int] = field(default_factory=dict)
 
     def changed(self, change: Relation) -> Changed:
         """The columns of changes whose values will be known."""
-        few = {table for table, known in self.sizes.items() if known.here and known.change_rows <= KNOWN_ROWS}
+        few = {table for table, known in self.sizes.items() if known.here and known.change_rows <= self.most}
         leaves = [node for node in walk(change) if isinstance(node, Changes) and node.table in few]
         known: dict[str, dict[str, Told]] = {leaf.table: {} for leaf in leaves}
         for leaf in leaves:
@@ -181,7 +188,7 @@ class _Lookups:
         if table is None or not table.here:
             return None
         name = " ".join(("found in", scan.table, scan.state, *sorted(asked)))
-        self.rows[name], self.tables[name] = table.rows, min(table.rows, KNOWN_ROWS)
+        self.rows[name], self.tables[name] = table.rows, min(table.rows, self.most)
         return Found(name, _told(scan.columns), fulfil=True)
 
 

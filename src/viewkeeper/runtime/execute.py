@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as f
 
 from viewkeeper.algebra.relations import WEIGHT, Relation, names
+from viewkeeper.changes.lookup import KNOWN_HERE, KNOWN_ROWS
 from viewkeeper.changes.meeting import only_meeting
 from viewkeeper.changes.order import fewest_first
 from viewkeeper.changes.own import OWN
@@ -141,7 +142,8 @@ class Executor:
         tell("computing its change")
         with translated(look.view):
             questions = (q.against for q in step.maintenance.questions)
-            leaves = self.leaves(look, session, step.maintenance.change, *questions)
+            known = KNOWN_HERE if step.here else KNOWN_ROWS
+            leaves = self.leaves(look, session, step.maintenance.change, *questions, known=known)
             settle(session, self.spark, few_rows_step(self.spark, leaves.most_first))
             found = known_better(step.maintenance, look, leaves)
             if found.nothing:
@@ -303,9 +305,9 @@ class Executor:
         self.commits.install(job.session, job.look, note, what, few=job.small)
         return Outcome("incremental", job.step.reason, came, went, way, note.predicted)
 
-    def leaves(self, look: Look, session: SparkSession, *read: Relation) -> ReadOnce:
+    def leaves(self, look: Look, session: SparkSession, *read: Relation, known: int = KNOWN_ROWS) -> ReadOnce:
         rows = {table: sizes.rows for table, sizes in look.situation.sizes.items()}
-        return ReadOnce(session, look.leaves, rows, self.registry.tables.log, self.file_rows, *read)
+        return ReadOnce(session, look.leaves, rows, self.registry.tables.log, self.file_rows, *read, known=known)
 
     def untouched(self, look: Look, note: RefreshNote) -> Outcome:
         reason = "the changes of its sources do not change it"

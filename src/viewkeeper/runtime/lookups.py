@@ -20,8 +20,6 @@ from viewkeeper.runtime.few import given
 from viewkeeper.runtime.reads import MOST_READ_ALONE, ReadOnce
 from viewkeeper.sql.render import quote, render
 
-MOST_FOUND = 100_000  # rows, or values that are looked for: what this process hands to Spark in a tenth of a second
-
 _Asked = tuple[str, int, frozenset[tuple[str, Values]]]  # table, version, values by column
 
 
@@ -64,7 +62,7 @@ class Tables:
 
     def __call__(self, scan: Scan, asked: Mapping[str, Values], where: Conditions) -> Found | None:
         pin = self.leaves.pinned.pins.get(scan.table)
-        if pin is None or self.leaves.rows[scan.table] > self.most or sum(map(len, asked.values())) > MOST_FOUND:
+        if pin is None or self.leaves.rows[scan.table] > self.most or self._too_many(asked):
             return None
         what = scan.table, pin.old if scan.state == "old" else pin.new, frozenset(asked.items())
         if what not in self.read:
@@ -76,12 +74,15 @@ class Tables:
             self.found[what, where] = self._found(scan, rows, where)
         return self.found[what, where]
 
+    def _too_many(self, asked: Mapping[str, Values]) -> bool:
+        return sum(map(len, asked.values())) > self.leaves.most_found
+
     def _read(self, table: str, version: int, asked: frozenset[tuple[str, Values]]) -> pa.Table | None:
         files = self.leaves.files(table, version)
         if files is None:
             return None
         among = {column: list(values) for column, values in asked}
-        return self.leaves.file_rows.rows_with(files, self.leaves.columns(table), among, MOST_FOUND)
+        return self.leaves.file_rows.rows_with(files, self.leaves.columns(table), among, self.leaves.most_found)
 
     def _found(self, scan: Scan, rows: pa.Table, where: Conditions) -> Found:
         """Of rows that were read, those that can fulfil the conditions; of their values, those of rows that do."""

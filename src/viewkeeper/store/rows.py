@@ -81,9 +81,9 @@ class FileRows:
 
     columns: FileColumns
 
-    def net_change(self, parts: Sequence[Part], columns: Sequence[str]) -> pa.Table | None:
-        """What the parts come to together: each row once, with its weight."""
-        weighted = _or_none(lambda: pa.concat_tables([self._weighted(part, columns) for part in parts]))
+    def net_change(self, parts: Sequence[Part], columns: Sequence[str], most: int = MOST_ROWS) -> pa.Table | None:
+        """What the parts come to together: each row once, with its weight; None if they have more rows."""
+        weighted = _or_none(lambda: pa.concat_tables([self._weighted(part, columns, most) for part in parts]))
         if weighted is None:
             return None
         added = weighted.group_by(list(columns), use_threads=False).aggregate([(WEIGHT, "sum")])
@@ -91,7 +91,7 @@ class FileRows:
 
     def rows_of(self, files: DataFiles, columns: Sequence[str]) -> pa.Table | None:
         """Some columns of all rows."""
-        return _or_none(lambda: self._rows_of(files, columns))
+        return _or_none(lambda: self._rows_of(files, columns, MOST_ROWS))
 
     def rows_that(self, files: DataFiles, columns: Sequence[str], asked: Asked | None, most: int) -> pa.Table | None:
         """Some columns of the rows that meet a condition, or of all; None if these are more."""
@@ -101,10 +101,10 @@ class FileRows:
         """Some columns of the rows that have one of the given values in each column of `among`; None if more."""
         return _or_none(lambda: self._rows_with(files, columns, among, most))
 
-    def _rows_of(self, files: DataFiles, columns: Sequence[str]) -> pa.Table:
+    def _rows_of(self, files: DataFiles, columns: Sequence[str], most: int) -> pa.Table:
         schema = schema_of(files, columns)
         found = [self.columns.file(path) for path in files.whole]
-        if files.masked or sum(self.columns.footer(file).metadata.num_rows for file in found) > MOST_ROWS:
+        if files.masked or sum(self.columns.footer(file).metadata.num_rows for file in found) > most:
             raise NotHereError
         return pa.concat_tables([schema.empty_table(), *(self._of_file(file, schema) for file in found)])
 
@@ -112,9 +112,9 @@ class FileRows:
         groups = range(self.columns.footer(file).metadata.num_row_groups)
         return pa.concat_tables([schema.empty_table(), *(self.columns.read(file, n, schema) for n in groups)])
 
-    def _weighted(self, part: Part, columns: Sequence[str]) -> pa.Table:
+    def _weighted(self, part: Part, columns: Sequence[str], most: int) -> pa.Table:
         told = () if part.weight is not None else (CHANGE_TYPE,)
-        table = self._rows_of(part.files, (*columns, *told))
+        table = self._rows_of(part.files, (*columns, *told), most)
         if part.weight is not None:
             weights = pa.repeat(pa.scalar(part.weight, pa.int64()), len(table))
         else:
