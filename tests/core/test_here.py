@@ -156,6 +156,9 @@ NUMBERS = {
         ("p * (1 - p) * (1 + p)", [D("-1881672289944.892263"), None, D("-0.009999")]),  # (p - p³), of 49 digits at most
         ("p * i", [D("86419.69"), None, D("0.03")]),
         ("i + l", [2**62 + 7, None, None]),
+        ("i % 4", [3, None, -3]),
+        ("l % i", [4611686018427387904 % 7, None, None]),
+        ("i % 0", None),
         ("l + l", None),  # too large for its type
         ("w * w", None),  # Spark rounds it
         ("w > p", [False, None, None]),

@@ -102,6 +102,8 @@ class _Values:
                 return _EXTREMES[name](*alike(*map(self.of, args)))
             case "NULLIF", (arg, other):
                 return self.called("IF", (Call("=", (arg, other)), NULL, arg))
+            case "%", (left, right):
+                return _remainder(self.of(left), self.of(right))
             case "ABS", (arg,):
                 return pc.abs_checked(_number(self.of(arg)))
             case (("YEAR" | "QUARTER" | "MONTH" | "DAY"), (arg,)):
@@ -228,6 +230,14 @@ def _reckoned(name: str, left: Value, right: Value) -> Value:
     if digits > MAX_PRECISION:
         a, b = narrowed(a), narrowed(b)
     return {"+": pc.add, "-": pc.subtract, "*": pc.multiply}[name](a, b).cast(spark_decimal(digits, scale))
+
+
+def _remainder(left: Value, right: Value) -> Value:
+    """Of whole numbers, with the sign of what is divided."""
+    if not all(pa.types.is_integer(v.type) for v in (left, right)):
+        raise NotHereError
+    a, b = alike(left, right)
+    return pc.subtract(a, pc.multiply(pc.divide_checked(a, b), b))
 
 
 def _number(found: Value) -> Value:

@@ -62,8 +62,8 @@ def _open(tree: exp.Expr) -> Scalar:
             return Cast(_open(tree.this), generate(tree.to))
         case exp.Anonymous() if isinstance(tree.this, str):
             return Call(tree.this.upper(), tuple(map(_open, tree.expressions)))
-        case exp.DPipe():
-            return call("||", _open(tree.this), _open(tree.expression))
+        case exp.DPipe() | exp.Mod():
+            return call("||" if isinstance(tree, exp.DPipe) else "%", _open(tree.this), _open(tree.expression))
         case _ if type(tree) in BINARY:
             return call(BINARY[type(tree)], _open(tree.this), _open(tree.expression))
         case _:
