@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from viewkeeper.algebra.keys import NOTHING, Declared
 from viewkeeper.algebra.reasons import Reason
 from viewkeeper.algebra.relations import Relation
-from viewkeeper.changes.lookup import KNOWN_HERE, KNOWN_ROWS
+from viewkeeper.changes.lookup import KNOWN_ROWS
 from viewkeeper.changes.own import OWN
 from viewkeeper.changes.refresh import Maintenance, MergeBag, MergeTop, maintenance
 from viewkeeper.changes.stored import Kept, KeptGroups
@@ -30,6 +30,7 @@ from viewkeeper.planner.cost import (
     Rates,
     Sizes,
     reading,
+    reading_here,
 )
 from viewkeeper.planner.plan import Install, Maintain, Nothing, Recompute, Refuse, Step, Way
 from viewkeeper.planner.rates import Own
@@ -154,12 +155,9 @@ def seen_closer(
 def _computing(change: Maintenance, s: Situation, settings: Settings) -> tuple[Cost, Cost | None]:
     """What the rows of a change cost by Spark; and by this process, if it can tell them."""
     sizes = _with_own(s)
-    read = reading(change.change, sizes, s.declared, settings.rows_here, KNOWN_ROWS)
-    by_spark, here = QUERY + read.by_spark, read.here
-    if not s.known_here(change.change):
-        return by_spark, None
-    if any(KNOWN_ROWS < known.change_rows <= KNOWN_HERE for known in s.sizes.values()):
-        here = reading(change.change, sizes, s.declared, settings.rows_here, KNOWN_HERE).here
+    by_spark = QUERY + reading(change.change, sizes, s.declared, KNOWN_ROWS)
+    known = settings.rows_here > 0 and s.known_here(change.change)
+    here = reading_here(change.change, sizes, settings.rows_here) if known else None
     return by_spark, COMPUTE_HERE + here if here is not None else None
 
 
@@ -225,7 +223,7 @@ def recompute_cost(s: Situation) -> Cost:
 def content_cost(kept: Kept | None, sizes: Mapping[str, Sizes], declared: Declared = NOTHING) -> Cost:
     """To compute all of a view; how many rows are written is not known here."""
     unread = Cost(rows_read=sum(known.rows for known in sizes.values()), reads=len(sizes))
-    read = reading(kept.content, sizes, declared).by_spark if kept is not None else unread
+    read = reading(kept.content, sizes, declared) if kept is not None else unread
     return QUERY + OVERWRITE + read
 
 

@@ -11,6 +11,7 @@ from viewkeeper.algebra.node import walk
 from viewkeeper.algebra.relations import Aggregate, Changes, Filter, Join, Relation, Scan, ScanColumn, Top, Window
 from viewkeeper.changes.counts import RowCounts
 from viewkeeper.changes.lookup import (
+    KNOWN_HERE,
     KNOWN_ROWS,
     MOST_LOOKED_THROUGH,
     Changed,
@@ -84,7 +85,6 @@ class Cost:
         )
 
 
-READ = Cost(reads=1)
 QUERY = Cost(fixed=0.15)
 ASK = Cost(fixed=0.15)
 APPEND = Cost(fixed=0.15)
@@ -112,50 +112,57 @@ class Sizes:
     here: bool = False
 
 
-@dataclass(frozen=True)
-class Reading:
-    """To read a relation and do with its rows what it says: by Spark; and here, where all rows can be brought."""
-
-    by_spark: Cost
-    here: Cost | None
-
-
-def reading(
-    rel: Relation, sizes: Mapping[str, Sizes], declared: Declared = NOTHING, most: int = 0, known: int = KNOWN_ROWS
-) -> Reading:
-    """Every leaf, whole tables and changes, read as often as a refresh would; here of at most so many rows.
+def reading(rel: Relation, sizes: Mapping[str, Sizes], declared: Declared = NOTHING, known: int = KNOWN_ROWS) -> Cost:
+    """Every leaf, whole tables and changes, read as often as a refresh by Spark would; what is done with their rows.
 
     The values of changes are known up to so many rows.
     """
-    tables = {table: known.rows for table, known in sizes.items()}
-    changes = {table: known.change_rows for table, known in sizes.items()}
+    tables = {table: size.rows for table, size in sizes.items()}
+    changes = {table: size.change_rows for table, size in sizes.items()}
     counts = RowCounts(tables, changes, declared, guessing=True)
     once, found = read_once(rel, lambda rows: counts.saved(rows) > 0), _Lookups(sizes, tables, known)
-    total, here, at_hand = Cost(), Cost(), most > 0
-    nodes = list(walk(looked_up(once, found.changed(once), found)))
-    filtered = {node.input for node in nodes if isinstance(node, Filter)}
-    for node in nodes:
+    total = Cost()
+    for node in walk(looked_up(once, found.changed(once), found)):
         match node:
             case Scan(table) if table in found.rows:
-                looked_through = Cost(rows_read=found.rows[table] // LOOKED_UP)
-                total, here = total + looked_through + READ, here + looked_through + LEAF_HERE
+                total += Cost(rows_read=found.rows[table] // LOOKED_UP, reads=1)
             case Scan(table):
-                rows, asked = tables.get(table, 0), node in filtered
-                total += Cost(rows_read=rows) + READ
-                here += Cost(rows_read=rows // (LOOKED_UP if asked else READ_HERE)) + LEAF_HERE
-                limit = max(most, MOST_LOOKED_THROUGH) if asked else most
-                at_hand = at_hand and table in sizes and sizes[table].here and rows <= limit
+                total += Cost(rows_read=tables.get(table, 0), reads=1)
             case Changes(table):
-                changed = Cost(rows_read=changes.get(table, 0))
-                total, here = total + changed + READ, here + changed + LEAF_HERE
-                at_hand = at_hand and table in sizes and sizes[table].here and changed.rows_read <= known
+                total += Cost(rows_read=changes.get(table, 0), reads=1)
             case Aggregate(input) | Window(input) | Top(input):
                 total += Cost(rows_moved=_finite(counts.rows(input)))
             case Join(left, right) if counts.sent(node) is None:
                 total += Cost(rows_moved=_finite(counts.rows(left) + counts.rows(right)))
             case _:
                 pass
-    return Reading(total, here if at_hand else None)
+    return total
+
+
+def reading_here(rel: Relation, sizes: Mapping[str, Sizes], most: int) -> Cost | None:
+    """The same by this process, of at most so many rows each; None where not all can be brought."""
+    tables = {table: size.rows for table, size in sizes.items()}
+    found, total = _Lookups(sizes, tables, KNOWN_HERE), Cost()
+    nodes = list(walk(looked_up(rel, found.changed(rel), found)))
+    filtered = {node.input for node in nodes if isinstance(node, Filter)}
+    for node in nodes:
+        match node:
+            case Scan(table) if table in found.rows:
+                total += Cost(rows_read=found.rows[table] // LOOKED_UP) + LEAF_HERE
+            case Scan(table) | Changes(table) if table not in sizes or not sizes[table].here:
+                return None
+            case Scan(table):
+                asked = node in filtered
+                if tables[table] > (max(most, MOST_LOOKED_THROUGH) if asked else most):
+                    return None
+                total += Cost(rows_read=tables[table] // (LOOKED_UP if asked else READ_HERE)) + LEAF_HERE
+            case Changes(table):
+                if sizes[table].change_rows > KNOWN_HERE:
+                    return None
+                total += Cost(rows_read=sizes[table].change_rows) + LEAF_HERE
+            case _:
+                pass
+    return total
 
 
 _SOME = frozenset((0,))  # values that nobody knows before the change is read

@@ -183,11 +183,12 @@ class Executor:
         counts = leaves.measure(look.situation.declared, look.situation.rows)
         change = fewest_first(leaves.netted(change), counts)
         settle(leaves.session, self.spark, SMALL_STEP)  # what is asked of found rows is answered without a job
-        tables = Tables(leaves)
+        tables, here = Tables(leaves), HereLeaves(leaves, look, self.settings.rows_here)
+        if here.knows(change) and (rows := computed_here(tables.look_up(change), here)) is not None:
+            return rows
         found = tables.look_up(read_once(change, lambda rows: leaves.saved(rows) > 0))
-        here = computed_here(found, HereLeaves(leaves, look, self.settings.rows_here))
-        if here is not None or leaves.has(found):
-            return here or found
+        if leaves.has(found):
+            return found
         # Values stand only in the conditions on tables that Spark reads: without them, what was compiled for one
         # refresh serves the next.
         near = only_meeting(change, leaves.spreads)

@@ -10,7 +10,7 @@ from viewkeeper.algebra.relations import Changes, Relation, Scan
 from viewkeeper.changes.own import OWN
 from viewkeeper.changes.refresh import Maintenance, MergeBag, MergeGroups, MergeTop
 from viewkeeper.changes.stored import WHOLE
-from viewkeeper.here.compute import Computer
+from viewkeeper.here.compute import Computer, can_compute
 from viewkeeper.here.merge import Merged, appended, merged_bag, merged_groups, merged_top
 from viewkeeper.here.rows import RowsHere
 from viewkeeper.planner.plan import Install
@@ -27,6 +27,10 @@ class HereLeaves:
     leaves: ReadOnce
     look: Look
     most: int
+
+    def knows(self, change: Relation) -> bool:
+        """Whether this process can tell the rows of a change, if it gets what that reads."""
+        return self.most > 0 and can_compute(change)
 
     def changed(self, leaf: Changes) -> pa.Table:
         return _there(self.leaves.changed_here(leaf))
@@ -51,7 +55,7 @@ def _there(rows: pa.Table | None) -> pa.Table:
 def computed_here(change: Relation, here: HereLeaves) -> RowsHere | None:
     """The rows of a change, if this process can tell them."""
     try:
-        return Computer(here, here.most).rows(change) if here.most > 0 else None
+        return Computer(here, here.most).rows(change)
     except NotHereError:
         return None
 

@@ -249,8 +249,8 @@ class ReadOnce:
         """Changed rows that may matter, if this process has them or reads them sooner than Spark."""
         columns = tuple(dict.fromkeys(c.source for c in leaf.columns))
         first = self.first.get(leaf.table)
-        if first is not None:
-            return first.here.matter if first.here is not None and first.columns.issuperset(columns) else None
+        if first is not None and first.here is not None and first.columns.issuperset(columns):
+            return first.here.matter
         parts = self.parts(leaf.table) if self.pinned.pins[leaf.table].change.rows <= self.known else []
         return self._net_change(parts, columns or parts[0].files.first_column) if parts else None
 
