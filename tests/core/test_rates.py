@@ -16,7 +16,7 @@ from viewkeeper.changes.stored import stored_form
 from viewkeeper.planner.build import Situation, plan_view, seen_closer
 from viewkeeper.planner.cost import MEASURED_ONCE, Cost, Rates, Sizes
 from viewkeeper.planner.plan import Maintain, Recompute
-from viewkeeper.planner.rates import Own, Sample, Seen, fitted, shown
+from viewkeeper.planner.rates import Own, Sample, Seen, fitted, fitted_by_engine, shown
 from viewkeeper.settings import Settings
 
 pytestmark = pytest.mark.core
@@ -187,3 +187,13 @@ def test_what_was_left_of_changes_is_expected_again() -> None:
         (Recompute, False),
         (Maintain, False),
     ]
+
+
+def test_what_this_process_computes_tells_nothing_of_spark() -> None:
+    quick = [replace(s, seconds=s.seconds / 10, way="here") for s in refreshes(MEASURED_ONCE, 20)]
+    spark, here = fitted_by_engine([*quick, *refreshes(MEASURED_ONCE, 20)])
+    assert off(spark, refreshes(MEASURED_ONCE, 20)) < 0.02
+    assert off(here, quick) < 0.1
+    found = shown([Sample(COST, COST.seconds / 10, "here")], MEASURED_ONCE)
+    assert found.factor("here", COST.seconds) < 0.2
+    assert found.factor("incremental", COST.seconds) == 1

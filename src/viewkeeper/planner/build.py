@@ -72,6 +72,7 @@ class Situation:
     unversioned: tuple[str, ...] = ()
     source_rows: int = field(default=0)
     rates: Rates = MEASURED_ONCE
+    rates_here: Rates = MEASURED_ONCE
     seen: bool = False
     files: int = 1
     own: Own = field(default_factory=Own)
@@ -79,12 +80,15 @@ class Situation:
 
     def priced(self, cost: Cost, way: Way, left: float = 1.0) -> Cost:
         """The same cost at the rates of this view, if so much of it is left in the end."""
-        said = cost.at(self.rates).seconds * left
-        return cost.at(self.rates.times(left * self.own.factor(way, said)))
+        rates = self.rates_of(way)
+        return cost.at(rates.times(left * self.own.factor(way, cost.at(rates).seconds * left)))
 
     def is_new(self, cost: Cost, way: Way, left: float = 1.0) -> bool:
         """Whether a refresh about as large never took this way, though one took the other."""
-        return self.own.is_new(way, cost.at(self.rates).seconds * left)
+        return self.own.is_new(way, cost.at(self.rates_of(way)).seconds * left)
+
+    def rates_of(self, way: Way) -> Rates:
+        return self.rates_here if way == "here" else self.rates
 
 
 def plan_view(situation: Situation, settings: Settings) -> Step:
@@ -124,7 +128,8 @@ def decided(change: Maintenance, s: Situation, full: Cost, settings: Settings) -
     parts = by_spark + install_cost(*written) if here is None else here + install_here_cost(*written)
     known = None if s.seen else s.own.left
     left = 1.0 if known is None else known
-    cost = s.priced(parts, "incremental", left)
+    way: Way = "incremental" if here is None else "here"
+    cost = s.priced(parts, way, left)
     compared = f"predicted {cost.seconds:.1f} s against {full.seconds:.1f} s for a recompute"
     forced = "" if s.policy == "AUTO" else f"its policy is {s.policy}; "
     by_spark += install_cost(*written)
@@ -132,7 +137,7 @@ def decided(change: Maintenance, s: Situation, full: Cost, settings: Settings) -
     step = Maintain(s.view, f"{forced}{compared}", change, install, why, cost, full, small, here is not None)
     if s.policy != "AUTO":
         return step
-    if s.is_new(cost, "incremental", left) and cost.seconds <= TRY_UP_TO * full.seconds:
+    if s.is_new(cost, way, left) and cost.seconds <= TRY_UP_TO * full.seconds:
         return replace(step, reason=f"tried once: {compared}")
     if s.is_new(full, "recompute") and full.seconds <= TRY_UP_TO * cost.seconds:
         return Recompute(s.view, f"tried once: {compared}", full, instead_of=step)
@@ -167,7 +172,7 @@ def choose_reading(kept: Kept, s: Situation, settings: Settings) -> Maintenance:
     answers = {q.table: q.kind for q in own.questions if q not in alone.questions}
     hoped = maintenance(kept, {**s.changed, **answers}, s.declared, own=True) if answers else own
     costs = (_computing(way, s, settings) for way in (alone, own, hoped))
-    tables, view, best = ((by_spark if here is None else here).at(s.rates) for by_spark, here in costs)
+    tables, view, best = (by_spark.at(s.rates) if here is None else here.at(s.rates_here) for by_spark, here in costs)
     asked = answers and (best + ASK).seconds < tables.seconds
     return own if view.seconds < tables.seconds or asked else alone
 

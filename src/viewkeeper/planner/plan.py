@@ -11,8 +11,8 @@ from viewkeeper.changes.refresh import Maintenance
 from viewkeeper.planner.cost import Cost
 
 Install = OneOf["append", "rewrite", "merge"]
-Way = OneOf["incremental", "recompute"]
-Strategy = Way | OneOf["none"]
+Strategy = OneOf["incremental", "recompute", "none"]
+Way = OneOf["incremental", "here", "recompute"]  # of costs: from changes by Spark, from changes by this process
 
 
 @dataclass(frozen=True)

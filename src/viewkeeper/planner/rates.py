@@ -120,11 +120,16 @@ def fitted(samples: Sequence[Sample]) -> Rates:
     return Rates(*(rate * multiple for rate, multiple in zip(astuple(MEASURED_ONCE), multiples, strict=True)))
 
 
-def shown(samples: Sequence[Sample], rates: Rates) -> Own:
-    """What the samples of one view tell; from the latest on."""
+def fitted_by_engine(samples: Sequence[Sample]) -> tuple[Rates, Rates]:
+    """The rates of Spark and those of this process."""
+    return fitted([s for s in samples if s.way != "here"]), fitted([s for s in samples if s.way == "here"])
+
+
+def shown(samples: Sequence[Sample], rates: Rates, here: Rates = MEASURED_ONCE) -> Own:
+    """What the samples of one view tell, at the rates of Spark and of this process; from the latest on."""
     seen: dict[Way, list[Seen]] = {}
     for sample in samples:
-        said = max(sample.cost.at(rates).seconds, _SHORT)
+        said = max(sample.cost.at(here if sample.way == "here" else rates).seconds, _SHORT)
         seen.setdefault(sample.way, []).append(Seen(said, sample.again / said, sample.created))
     left = [sample.left for sample in samples[:_LOOKS] if sample.left is not None]
     return Own(seen, min(left, default=None))

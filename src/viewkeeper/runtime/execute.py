@@ -158,6 +158,12 @@ class Executor:
             if OWN in tables_read(found.change):
                 leaves.give(OWN, leaves.version(look.view.backing, look.standing.version))
             change = self.change(found.change, look, leaves)
+            if step.here and not isinstance(change, RowsHere):  # it is Spark's, after all
+                by_spark = replace(self.settings, rows_here=0)
+                closer = seen_closer(found, look.situation, leaves.rows_first, step.recompute_cost, by_spark)
+                if isinstance(closer, Recompute):
+                    return self.recompute(closer.reason, look, tell, closer.cost, left)
+                step = closer
             job = Job(step, look, session, leaves, "", tell, started, left, step.small)
             if isinstance(change, RowsHere):
                 if (done := self.install_here(job, found, change)) is not None:

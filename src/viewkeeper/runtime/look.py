@@ -20,7 +20,7 @@ from viewkeeper.errors import SourceError, ViewkeeperError
 from viewkeeper.here.compute import can_compute
 from viewkeeper.planner.build import Situation
 from viewkeeper.planner.cost import MEASURED_ONCE, Rates, Sizes
-from viewkeeper.planner.rates import Own, Sample, fitted, shown
+from viewkeeper.planner.rates import Own, Sample, fitted_by_engine, shown
 from viewkeeper.runtime.forms import maintained
 from viewkeeper.runtime.measured import measured
 from viewkeeper.sql.clock import clock_functions
@@ -48,9 +48,9 @@ class Versions:
     at_once: frozenset[str] = frozenset()  # the tables that had their versions all at one moment
 
     @cached_property
-    def rates(self) -> Rates:
-        """How fast the warehouse is, as far as its history tells."""
-        return fitted([sample for samples in self.samples.values() for sample in samples])
+    def rates(self) -> tuple[Rates, Rates]:
+        """How fast Spark and this process are, as far as the history of the warehouse tells."""
+        return fitted_by_engine([sample for samples in self.samples.values() for sample in samples])
 
     @cached_property
     def samples(self) -> Mapping[str, list[Sample]]:
@@ -58,7 +58,7 @@ class Versions:
 
     def shown(self, view: View) -> Own:
         """What is known of the view's own refreshes."""
-        return shown(self.samples.get(view.id, ()), self.rates)
+        return shown(self.samples.get(view.id, ()), *self.rates)
 
     def pin(self, tables: Iterable[str]) -> None:
         """Fix the versions of these tables, at one moment: when two looks in a row find the same."""
@@ -149,7 +149,8 @@ def look(view: View, registry: Registry, versions: Versions, expected: Mapping[s
         lost=_lost(stands, pins, moments),
         unversioned=view.reads_unversioned,
         source_rows=sum(s.rows for s in sizes.values()),
-        rates=versions.rates if changed else MEASURED_ONCE,
+        rates=versions.rates[0] if changed else MEASURED_ONCE,
+        rates_here=versions.rates[1] if changed else MEASURED_ONCE,
         files=own.files,
         own=versions.shown(view) if changed else Own(),
         known_here=can_compute,

@@ -41,7 +41,8 @@ def _samples(found: Iterable[Refreshed]) -> Iterator[Sample]:
         created = note.install == "create"
         if created:  # nobody knew how many rows the view would have
             cost = replace(cost, rows_written=commit.rows_added or 0)
-        way: Way = "recompute" if note.strategy == "recompute" else "incremental"
+        # Whatever Spark computes it reads.
+        way: Way = "recompute" if note.strategy == "recompute" else "incremental" if cost.reads else "here"
         yield Sample(cost, (commit.timestamp - note.started) / 1000, way, created, note.left)
 
 
