@@ -15,7 +15,8 @@ from pathlib import Path
 
 from deltalake import DeltaTable
 
-FEW_FILES = 64  # with more, what Delta leaves out by their statistics counts for more than its fixed cost
+FEED_FILES = 1_000  # of a change, which are read whole
+FEW_FILES = 64  # of a table: with more, what Delta leaves out by their statistics counts for more than its fixed cost
 MASKED_ROWS = 2_000_000  # deletion vectors of larger tables are left to Delta
 DELETED_ROWS = 5_000
 
@@ -85,7 +86,8 @@ def data_files(table: DeltaTable, rows: int | None) -> DataFiles | None:
 def named_files(table: DeltaTable, folder: Path, names: Sequence[str]) -> DataFiles | None:
     """Whole files in the folder of a table, or None if they have to be read by Delta."""
     paths = tuple(str(folder / name) for name in names)
-    return DataFiles(table.schema().to_json(), paths) if _is_plain(table) and _are_plain(paths) else None
+    plain = _is_plain(table) and _are_plain(paths, FEED_FILES)
+    return DataFiles(table.schema().to_json(), paths) if plain else None
 
 
 def _is_plain(table: DeltaTable) -> bool:
@@ -95,8 +97,8 @@ def _is_plain(table: DeltaTable) -> bool:
     return not metadata.partition_columns and not mapped and features <= _UNDERSTOOD
 
 
-def _are_plain(paths: Sequence[str]) -> bool:
-    return len(paths) <= FEW_FILES and not any(_PATTERN.search(path) for path in paths)
+def _are_plain(paths: Sequence[str], most: int = FEW_FILES) -> bool:
+    return len(paths) <= most and not any(_PATTERN.search(path) for path in paths)
 
 
 def _deleted(table: DeltaTable) -> dict[str, tuple[int, ...]]:

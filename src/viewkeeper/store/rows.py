@@ -106,7 +106,8 @@ class FileRows:
         found = [self.columns.file(path) for path in files.whole]
         if files.masked or sum(self.columns.footer(file).metadata.num_rows for file in found) > most:
             raise NotHereError
-        return pa.concat_tables([schema.empty_table(), *(self._of_file(file, schema) for file in found)])
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            return pa.concat_tables([schema.empty_table(), *pool.map(lambda file: self._of_file(file, schema), found)])
 
     def _of_file(self, file: DataFile, schema: pa.Schema) -> pa.Table:
         groups = range(self.columns.footer(file).metadata.num_row_groups)
