@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from viewkeeper.algebra.relations import Changes, Relation, Scan
+from viewkeeper.changes.lookup import MOST_LOOKED_THROUGH
 from viewkeeper.changes.own import OWN
 from viewkeeper.changes.refresh import Maintenance, MergeBag, MergeGroups, MergeTop
 from viewkeeper.changes.stored import WHOLE
@@ -15,7 +16,7 @@ from viewkeeper.here.merge import Merged, appended, merged_bag, merged_groups, m
 from viewkeeper.here.rows import RowsHere
 from viewkeeper.planner.plan import Install
 from viewkeeper.runtime.look import Look
-from viewkeeper.runtime.reads import ReadOnce
+from viewkeeper.runtime.reads import MOST_READ_ALONE, ReadOnce
 from viewkeeper.store.columns import NotHereError
 from viewkeeper.store.rows import Asked
 
@@ -33,12 +34,29 @@ class HereLeaves:
         return self.most > 0 and can_compute(change)
 
     def changed(self, leaf: Changes) -> pa.Table:
-        return _there(self.leaves.changed_here(leaf))
+        """Changed rows that may matter."""
+        leaves, columns = self.leaves, tuple(dict.fromkeys(c.source for c in leaf.columns))
+        first = leaves.first.get(leaf.table)
+        if first is not None and first.here is not None and first.columns.issuperset(columns):
+            return first.here.matter
+        parts = leaves.parts(leaf.table) if leaves.pinned.pins[leaf.table].change.rows <= leaves.known else []
+        return _there(leaves.net_change(parts, columns or parts[0].files.first_column) if parts else None)
 
     def state(self, leaf: Scan, asked: Asked | None) -> pa.Table:
+        """Rows that were put here, or those of a table that meet a condition."""
+        leaves, columns = self.leaves, tuple(dict.fromkeys(c.source for c in leaf.columns))
+        if leaf.table in leaves.here:
+            return leaves.here[leaf.table]
         if leaf.table == OWN:
-            return self.own(tuple(c.source for c in leaf.columns))
-        return _there(self.leaves.state_here(leaf, asked, self.most))
+            return self.own(columns)
+        through = MOST_LOOKED_THROUGH if leaves.local else MOST_READ_ALONE
+        pin = leaves.pinned.pins.get(leaf.table)
+        if pin is None or leaves.rows[leaf.table] > (self.most if asked is None else through):
+            raise NotHereError
+        files = leaves.files(leaf.table, pin.old if leaf.state == "old" else pin.new)
+        if files is None:
+            raise NotHereError
+        return _there(leaves.file_rows.rows_that(files, columns or files.first_column, asked, self.most))
 
     def own(self, columns: tuple[str, ...]) -> pa.Table:
         """The view's rows before the change."""

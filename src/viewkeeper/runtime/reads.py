@@ -38,7 +38,7 @@ from viewkeeper.algebra.relations import (
 )
 from viewkeeper.algebra.scalars import TRUE, Scalar, own_columns
 from viewkeeper.changes.counts import FEW, RowCounts
-from viewkeeper.changes.lookup import KNOWN_ROWS, MOST_LOOKED_THROUGH
+from viewkeeper.changes.lookup import KNOWN_ROWS
 from viewkeeper.changes.meeting import Spreads, compared
 from viewkeeper.changes.own import OWN
 from viewkeeper.changes.parts import Computed, mentions, replaced
@@ -55,7 +55,6 @@ from viewkeeper.store.changes import CHANGE_TYPE, Feed, FeedFiles, Files
 from viewkeeper.store.files import DataFiles, file_name, local
 from viewkeeper.store.leaves import SIGN, PinnedLeaves
 from viewkeeper.store.log import TableLog
-from viewkeeper.store.rows import Asked as AskedOf
 from viewkeeper.store.rows import FileRows, Part
 
 MOST_READ_ALONE = 5_000_000  # where Spark has other machines, they read more than this sooner
@@ -245,34 +244,13 @@ class ReadOnce:
         name = first.name if first.here is None else self._given(table, first.here)
         return f"SELECT {_listed(columns)}{WEIGHT} FROM {name}"
 
-    def changed_here(self, leaf: Changes) -> pa.Table | None:
-        """Changed rows that may matter, if this process has them or reads them sooner than Spark."""
-        columns = tuple(dict.fromkeys(c.source for c in leaf.columns))
-        first = self.first.get(leaf.table)
-        if first is not None and first.here is not None and first.columns.issuperset(columns):
-            return first.here.matter
-        parts = self.parts(leaf.table) if self.pinned.pins[leaf.table].change.rows <= self.known else []
-        return self._net_change(parts, columns or parts[0].files.first_column) if parts else None
-
-    def _net_change(self, parts: Sequence[Part], columns: Sequence[str]) -> pa.Table | None:
+    def net_change(self, parts: Sequence[Part], columns: Sequence[str]) -> pa.Table | None:
         return self.file_rows.net_change(parts, columns, self.most_found)
 
     @property
     def most_found(self) -> int:
         """How many rows, or values that are looked for, are brought here."""
         return _FOUND * self.known
-
-    def state_here(self, scan: Scan, asked: AskedOf | None, most: int) -> pa.Table | None:
-        """Rows that were put here, or those of a table that meet a condition, if they are not more than so many."""
-        if scan.table in self.here:
-            return self.here[scan.table]
-        pin = self.pinned.pins.get(scan.table)
-        through = MOST_LOOKED_THROUGH if self.local else MOST_READ_ALONE
-        if pin is None or self.rows[scan.table] > (most if asked is None else through):
-            return None
-        files = self.files(scan.table, pin.old if scan.state == "old" else pin.new)
-        columns = tuple(dict.fromkeys(c.source for c in scan.columns))
-        return self.file_rows.rows_that(files, columns or files.first_column, asked, most) if files else None
 
     def reads_only(self, first: FirstRead, table: str) -> bool:
         """Whether all that a change mentions of a table's changed rows was read first."""
@@ -307,7 +285,7 @@ class ReadOnce:
     def _read_first(self, table: str, read: Mapping[str, str], asked: Asked) -> FirstRead:
         pending = self.pinned.pins[table].change
         if pending.rows <= self.known and (parts := self.parts(table)):
-            rows = self._net_change(parts, asked.columns)
+            rows = self.net_change(parts, asked.columns)
             if rows is not None:
                 return here(self.session, rows, asked)
         change = Changes(table, tuple(ScanColumn(name, name, type_) for name, type_ in read.items()))
