@@ -170,4 +170,4 @@ def test_what_refreshes_took_is_known_to_the_next_ones(wh: Warehouse) -> None:
     view = wh.registry.get((wh.spark.catalog.currentDatabase(), "joined"))
     refreshed, created = measured(wh.registry)[view.id]
     assert created.created and created.way == "recompute" and created.cost.rows_written == 300
-    assert not refreshed.created and refreshed.way == "incremental" and refreshed.left is not None
+    assert not refreshed.created and refreshed.way == "here" and refreshed.left is not None
