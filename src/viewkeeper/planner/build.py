@@ -48,7 +48,7 @@ def _nothing(_: Relation) -> bool:
 
 @dataclass(frozen=True)
 class Situation:
-    """All a decision about one view needs: values only, from the logs and from the view's definition.
+    """All a decision about one view needs, from the logs and from the view's definition.
 
     obstacle      why the definition cannot be maintained from changes, if so
     lost          why changes cannot be had this time (unreadable history, unknown coverage), if so
