@@ -12,6 +12,7 @@ class Settings:
 
     small_rows        a step that reads and writes fewer rows than this runs with the settings for small steps
     rewrite_rows      views up to this size are rewritten in one job rather than merged into
+    replace_from      of views of more rows than this, few rows are replaced rather than all rewritten
     retries           how often a refresh that met a concurrent one is tried again
     views_at_once     how many views are refreshed at the same time
     rows_here         a change of at most so many rows at a time is computed by this process; of more, by Spark
@@ -20,6 +21,7 @@ class Settings:
 
     small_rows: int = 200_000
     rewrite_rows: int = 1_000_000
+    replace_from: int = 50_000
     retries: int = 3
     views_at_once: int = 2
     rows_here: int = 2_000_000

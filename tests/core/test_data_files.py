@@ -10,7 +10,7 @@ from hand_made import HandMade, add, note, remove
 
 from viewkeeper.errors import ConflictError, StorageError
 from viewkeeper.store.commits import CHECKPOINT_EVERY, NewFiles, commit_files
-from viewkeeper.store.files import FEW_FILES
+from viewkeeper.store.files import FEW_FILES, MOST_FILES
 from viewkeeper.store.log import FileLog
 from viewkeeper.store.views import COVERS_PROPERTY, standing, transaction_id
 
@@ -28,7 +28,11 @@ def test_the_files_of_a_version_are_named_where_delta_would_just_read_them(tmp_p
     assert now.writable and json.loads(now.schema)["fields"][0]["name"] == "k"
     many = HandMade(tmp_path / "many")
     many.commit(*(add(f"f{n}") for n in range(FEW_FILES + 1)))
-    assert many.log.files(1) is None
+    found = many.log.files(1)
+    assert found is not None and not found.few and now.few
+    too_many = HandMade(tmp_path / "too_many")
+    too_many.commit(*(add(f"f{n}") for n in range(MOST_FILES + 1)))
+    assert too_many.log.files(1) is None
     pattern = HandMade(tmp_path / "a[b]")
     pattern.commit(add("a"))
     assert pattern.log.files(1) is None

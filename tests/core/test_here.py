@@ -126,8 +126,9 @@ def test_a_view_after_its_change(case: Case) -> None:
     if isinstance(step.merge, MergeTop):  # of the reserve there may be less
         after = apply(step.merge, old, evaluate(step.change, tables), names(step.change))
         assert after is not None
-    assert bag(merged.rows, names(kept.content)) == comparable(after)
-    assert merged.rows.count - held.count == merged.came - merged.went
+    rows = merged.rows(held)
+    assert bag(rows, names(kept.content)) == comparable(after)
+    assert rows.count - held.count == merged.came - merged.went
 
 
 def test_what_is_known_of_no_rows_is_known_of_some() -> None:

@@ -34,6 +34,7 @@ from viewkeeper.algebra.sketches import SKETCHES
 from viewkeeper.algebra.types import BIGINT, FLOATING, INTEGRAL, decimal, decimal_parts
 from viewkeeper.changes.drift import DOUBLE, STEPS, grown, too_far, weighted
 from viewkeeper.changes.groups import affected_keys, restrict
+from viewkeeper.changes.meeting import can_spread
 from viewkeeper.changes.own import OWN, ByKey, groups_by_key, rows_by_key
 from viewkeeper.changes.propagate import change
 from viewkeeper.changes.references import Question, questions
@@ -87,6 +88,22 @@ class MergeTop:
 
 
 Merge = MergeGroups | MergeBag | MergeTop
+
+
+def found_by(merge: Merge) -> tuple[str, ...]:
+    """The columns by whose values the view's rows that a change touches can be looked up, if there are any.
+
+    Numbers and days are looked for sooner than texts, and tell rows apart as well.
+    """
+    match merge:
+        case MergeGroups(key, columns):
+            types = {item.name: item.type for item in columns if item.name in key}
+        case MergeBag(columns, key):
+            types = {field.name: field.type for field in columns if not key or field.name in key}
+        case MergeTop():
+            types = {}
+    numbers = tuple(name for name, type_ in types.items() if type_ in INTEGRAL or type_ == "date")
+    return numbers or tuple(name for name, type_ in types.items() if can_spread(type_))
 
 
 @dataclass(frozen=True)

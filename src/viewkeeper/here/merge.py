@@ -20,15 +20,23 @@ from viewkeeper.store.columns import NotHereError
 
 @dataclass(frozen=True)
 class Merged:
-    """The rows to write, and how many came and went."""
+    """Which of a view's old rows stay, the rows that come to them, and how many came and went."""
 
-    rows: RowsHere
+    stay: Flags
+    new: RowsHere
     came: int
     went: int
 
+    def rows(self, old: RowsHere) -> RowsHere:
+        """All rows of the view."""
+        return stacked([old.only(list(self.new.columns)).take(np.flatnonzero(self.stay)), self.new])
+
 
 def merged_groups(old: RowsHere, change: RowsHere, merge: MergeGroups) -> Merged:
-    """(V ▷ □V) ⊎ (□V ⟕ V), on a key, without the groups whose count is 0."""
+    """(V ▷ □V) ⊎ (□V ⟕ V), on a key, without the groups whose count is 0.
+
+    Of the old rows only those of touched groups need be there.
+    """
     keys = [(old.columns[key], change.columns[key], True) for key in merge.key]
     theirs, ours = pairs(old, change, keys, change.count)
     found = np.full(change.count, -1, np.int64)
@@ -47,28 +55,41 @@ def merged_groups(old: RowsHere, change: RowsHere, merge: MergeGroups) -> Merged
     stays: Flags = counts > 0 if merge.key else np.ones(change.count, bool)
     untouched = np.ones(old.count, bool)
     untouched[theirs] = False
-    kept = old.only([item.name for item in merge.columns])
-    rows = stacked([kept.take(np.flatnonzero(untouched)), RowsHere(made, change.count).take(np.flatnonzero(stays))])
-    return Merged(rows, int(stays.sum()), len(theirs))
+    new = RowsHere(made, change.count).take(np.flatnonzero(stays))
+    return Merged(untouched, new, int(stays.sum()), len(theirs))
 
 
 def merged_bag(old: RowsHere, change: RowsHere, merge: MergeBag) -> Merged:
-    """Old rows and change rows added up, each as often as is left of it."""
-    came, went = came_and_went(change)
-    names = [field.name for field in merge.columns]
-    both = stacked([part.only(names) for part in (old, change)])
-    firsts, which = both.alike(names)
-    left = np.zeros(len(firsts), np.int64)
-    np.add.at(left, which, np.concatenate([np.ones(old.count, np.int64), _weights(change)]))
-    if (left < 0).any():
-        raise NotHereError
-    return Merged(both.take(np.repeat(firsts, left)), came, went)
+    """Old rows less those that go, each as often as it does; and the rows that come, as often as they do.
+
+    Old rows need only be there if they are like a row that goes: by the key, if there is one, else by all columns.
+    """
+    compared = list(merge.key) or [field.name for field in merge.columns]
+    firsts, which = stacked([part.only(compared) for part in (old, change)]).alike(compared)
+    ours, theirs, weights = which[: old.count], which[old.count :], _weights(change)
+    come, go = (np.zeros(len(firsts), np.int64) for _ in range(2))
+    np.add.at(come, theirs, np.maximum(weights, 0))
+    np.add.at(go, theirs, np.maximum(-weights, 0))
+    gone = _number_among_alike(ours) < go[ours]
+    if gone.sum() < go.sum() or (merge.key and (~gone & (come[ours] > 0)).any()):
+        raise NotHereError  # rows that are not there, or are there already: what cannot be is Spark's to say
+    return Merged(~gone, appended(change, merge), *came_and_went(change))
 
 
-def appended(change: RowsHere, merge: MergeBag) -> Merged:
+def _number_among_alike(which: Places) -> Places:
+    """For each row how many rows before it are like it."""
+    order = np.argsort(which, kind="stable")
+    ordered = which[order]
+    begins = np.flatnonzero(np.diff(ordered, prepend=-1))
+    numbers = np.empty(len(which), np.int64)
+    numbers[order] = np.arange(len(which)) - np.repeat(begins, np.diff(begins, append=len(which)))
+    return numbers
+
+
+def appended(change: RowsHere, merge: MergeBag) -> RowsHere:
     """Rows that came, each as often as it did."""
     rows = change.only([field.name for field in merge.columns])
-    return Merged(rows.take(np.repeat(np.arange(change.count), _weights(change))), *came_and_went(change))
+    return rows.take(np.repeat(np.arange(change.count), np.maximum(_weights(change), 0)))
 
 
 def merged_top(old: RowsHere, change: RowsHere, merge: MergeTop) -> Merged:
@@ -98,7 +119,8 @@ def merged_top(old: RowsHere, change: RowsHere, merge: MergeTop) -> Merged:
     if (came or went) and not all_of_them and keep.sum() < merge.wanted:
         raise NotHereError
     kept = rows.take(np.repeat(order[placed], keep))
-    return Merged(kept.beside(RowsHere({WHOLE: pa.repeat(all_of_them, kept.count)}, kept.count)), came, went)
+    whole_too = RowsHere({WHOLE: pa.repeat(all_of_them, kept.count)}, kept.count)
+    return Merged(np.zeros(old.count, bool), kept.beside(whole_too), came, went)
 
 
 def came_and_went(change: RowsHere) -> tuple[int, int]:

@@ -10,7 +10,7 @@ from viewkeeper.algebra.reasons import Reason
 from viewkeeper.algebra.relations import Relation
 from viewkeeper.changes.lookup import KNOWN_ROWS
 from viewkeeper.changes.own import OWN
-from viewkeeper.changes.refresh import Maintenance, MergeBag, MergeTop, maintenance
+from viewkeeper.changes.refresh import Maintenance, Merge, MergeBag, MergeTop, found_by, maintenance
 from viewkeeper.changes.stored import Kept, KeptGroups
 from viewkeeper.changes.weights import ChangeKind
 from viewkeeper.planner.cost import (
@@ -18,6 +18,7 @@ from viewkeeper.planner.cost import (
     ASK,
     COMPUTE_HERE,
     INSTALL_HERE,
+    LOOKED_UP,
     MEASURED_ONCE,
     MERGE,
     MERGE_JOINS,
@@ -37,6 +38,8 @@ from viewkeeper.planner.rates import Own
 from viewkeeper.settings import Settings
 
 MANY_FILES = 50  # with more, opening them takes longer than writing a view of this size again
+ROWS_OF_A_FILE = 200_000  # so many or more: a view that has many of those does not have too many
+REPLACED = 4  # times as many rows as change: else all are written again
 LOOK_UP_TO = 3  # times the cost of a recompute: changes that are predicted to be dearer are not looked at first
 TRY_UP_TO = 1.5  # times the cost of the way that is known: then the other is tried once
 LOOKED_AT = 100_000  # changed rows: to read more of them costs too much for a look
@@ -55,6 +58,8 @@ class Situation:
     moved         whether any source has a newer version at all
     seen          whether the sizes of changes are those of rows that were read
     files         of how many files the view's table is made
+    gone          how many rows are in these files that are no longer the view's
+    replaces      whether single rows of its table can be replaced by this process
     own           what was seen of refreshes of this view
     known_here    whether this process knows what a change means, were its rows here
     """
@@ -75,6 +80,8 @@ class Situation:
     rates_here: Rates = MEASURED_ONCE
     seen: bool = False
     files: int = 1
+    gone: int = 0
+    replaces: bool = False
     own: Own = field(default_factory=Own)
     known_here: Callable[[Relation], bool] = _nothing
 
@@ -122,8 +129,8 @@ def _by_cost(s: Situation, kept: Kept, full: Cost, settings: Settings) -> Step:
 
 def decided(change: Maintenance, s: Situation, full: Cost, settings: Settings) -> Maintain | Recompute:
     """The change, or all of it where that is cheaper and the policy leaves the choice."""
-    install, why = choose_install(change, s, settings)
     by_spark, here = _computing(change, s, settings)
+    install, why = choose_install(change, s, settings, here=here is not None)
     written = (install, s.rows, _change_rows(s))
     parts = by_spark + install_cost(*written) if here is None else here + install_here_cost(*written)
     known = None if s.seen else s.own.left
@@ -181,27 +188,48 @@ def _with_own(s: Situation) -> Mapping[str, Sizes]:
     return {**s.sizes, OWN: Sizes(s.rows, here=s.rows <= OWN_HERE)}
 
 
-def choose_install(change: Maintenance, s: Situation, settings: Settings) -> tuple[Install, str]:
-    """How the change gets into the view's table, and why in this way."""
+def choose_install(change: Maintenance, s: Situation, settings: Settings, *, here: bool) -> tuple[Install, str]:
+    """How the change, which this process has or Spark, gets into the view's table, and why in this way."""
     if isinstance(change.merge, MergeTop):
         return "rewrite", f"at most {change.merge.room:,} rows are kept"
     if isinstance(change.merge, MergeBag) and change.insert_only:
         if not is_scattered(s, settings):
             return "append", "rows only came"
-        return "rewrite", f"{s.files:,} files of {s.rows:,} rows become few"
+        return "rewrite", _compacts(s)
+    if is_scattered(s, settings):
+        return "rewrite", _compacts(s)
+    if here and can_replace(change.merge, s, _change_rows(s), settings):
+        return "replace", f"few of its {s.rows:,} rows change"
     if s.rows <= settings.rewrite_rows:
         return "rewrite", f"{s.rows:,} rows are written faster than merged into"
     return "merge", f"{s.rows:,} rows: only the touched files are written again"
 
 
+def can_replace(merge: Merge, s: Situation, changed: int, settings: Settings) -> bool:
+    """Whether it is best to replace the rows that change: they are few of many, and can be looked up."""
+    few = s.rows > settings.replace_from and changed * REPLACED <= s.rows
+    return s.replaces and few and bool(found_by(merge))
+
+
 def is_scattered(s: Situation, settings: Settings) -> bool:
-    """Whether so many small appends have left so many files that it is time to write them as one."""
-    return s.files > MANY_FILES and s.rows <= settings.rewrite_rows
+    """Whether small appends have left so many files, or so many rows are gone, that it is time to write it as one."""
+    return (s.files > MANY_FILES or s.gone > s.rows) and s.rows <= settings.rewrite_rows
+
+
+def is_to_be_compacted(s: Situation, settings: Settings) -> bool:
+    """The same of a view that is too large to be written as one."""
+    many = MANY_FILES + s.rows // ROWS_OF_A_FILE
+    return (s.files > many or s.gone * REPLACED > s.rows) and s.rows > settings.rewrite_rows
+
+
+def _compacts(s: Situation) -> str:
+    gone = f", {s.gone:,} of which are gone," if s.gone else ""
+    return f"{s.files:,} files of {s.rows + s.gone:,} rows{gone} become few"
 
 
 def install_cost(install: Install, view_rows: int, change_rows: int) -> Cost:
     match install:
-        case "append":
+        case "append" | "replace":
             return APPEND + Cost(rows_written=change_rows)
         case "rewrite":
             return REWRITE + Cost(rows_read=view_rows, rows_written=view_rows, reads=1)
@@ -215,6 +243,8 @@ def install_here_cost(install: Install, view_rows: int, change_rows: int) -> Cos
     match install:
         case "append":
             return INSTALL_HERE + Cost(rows_written=change_rows // WRITTEN_HERE)
+        case "replace":
+            return INSTALL_HERE + Cost(rows_read=view_rows // LOOKED_UP, rows_written=change_rows // WRITTEN_HERE)
         case "rewrite" if view_rows <= OWN_HERE:
             return INSTALL_HERE + Cost(rows_read=view_rows, rows_written=view_rows // WRITTEN_HERE)
         case _:

@@ -10,7 +10,7 @@ from viewkeeper.algebra.reasons import Reason
 from viewkeeper.changes.refresh import Maintenance
 from viewkeeper.planner.cost import Cost
 
-Install = OneOf["append", "rewrite", "merge"]
+Install = OneOf["append", "replace", "rewrite", "merge"]
 Strategy = OneOf["incremental", "recompute", "none"]
 Way = OneOf["incremental", "here", "recompute"]  # of costs: from changes by Spark, from changes by this process
 

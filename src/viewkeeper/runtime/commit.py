@@ -5,10 +5,12 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from viewkeeper.errors import ConflictError, ViewkeeperError
@@ -27,6 +29,7 @@ from viewkeeper.store.files import DataFiles
 from viewkeeper.store.log import Commit
 from viewkeeper.store.names import canonical
 from viewkeeper.store.registry import Registry
+from viewkeeper.store.vectors import Places
 from viewkeeper.store.views import COVERS_PROPERTY, RefreshNote, View, transaction_id
 
 _USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
@@ -105,11 +108,14 @@ class Commits:
         files = self.files(look.view.backing, look.standing.version)
         return write_rows(rows, mode, files, folder, few=few) if files is not None and folder is not None else None
 
-    def written_here(self, look: Look, rows: pa.Table, mode: Mode) -> NewFiles | None:
-        """Rows of this process in such a file."""
+    def written_here(
+        self, look: Look, rows: pa.Table, mode: Mode, gone: Mapping[str, Places] | None = None
+    ) -> NewFiles | None:
+        """Rows of this process in such a file, and the places of rows that go."""
         folder = self.registry.tables.folder(look.view.backing)
         files = self.files(look.view.backing, look.standing.version)
-        return write_here(rows, mode, files, folder) if files is not None and folder is not None else None
+        new = write_here(rows, mode, files, folder) if files is not None and folder is not None else None
+        return new if new is None or gone is None else replace(new, gone=gone)
 
     def record(self, look: Look, note: RefreshNote) -> None:
         """Move the covered versions on without touching data."""
@@ -124,6 +130,11 @@ class Commits:
             session.conf.set(_USER_METADATA, moved)
             property_ = f"{string_literal(COVERS_PROPERTY)} = {string_literal(moved)}"
             session.sql(f"ALTER TABLE {view.backing} SET TBLPROPERTIES ({property_})")
+
+    def compact(self, view: View) -> None:
+        """Put small files together, and leave out rows that are gone; it is the same view before and after."""
+        with suppress(PySparkException, Py4JJavaError), only_installer(self.registry.tables.folder(view.backing)):
+            self.session(view, {}).sql(f"OPTIMIZE {view.backing}").collect()
 
     def find_commit(self, view: View, note: RefreshNote) -> Commit | None:
         log = self.registry.log(view)

@@ -197,7 +197,7 @@ def _remove(folder: Path, what: str) -> None:
 def _create_table(view: View, note: RefreshNote, query: str, *, replace: bool) -> str:
     properties = {
         "delta.enableChangeDataFeed": "true",
-        "delta.enableDeletionVectors": "false",
+        "delta.enableDeletionVectors": "true",
         **view.properties,
         VIEW_PROPERTY: view.to_json(),
         COVERS_PROPERTY: json.dumps(json.loads(note.to_json())),

@@ -30,7 +30,7 @@ from viewkeeper.changes.together import read_once
 from viewkeeper.errors import NotIncrementalError
 from viewkeeper.here.merge import came_and_went
 from viewkeeper.here.rows import RowsHere
-from viewkeeper.planner.build import is_scattered, seen_closer
+from viewkeeper.planner.build import can_replace, choose_install, is_scattered, is_to_be_compacted, seen_closer
 from viewkeeper.planner.cost import QUERY, Cost
 from viewkeeper.planner.plan import Install, Maintain, Nothing, Outcome, Recompute, Refuse, Step
 from viewkeeper.runtime import install
@@ -55,6 +55,7 @@ from viewkeeper.store.rows import FileRows
 from viewkeeper.store.views import RefreshNote, View
 
 Tell = Callable[[str], None]
+_MODES: Mapping[Install, Mode] = {"append": "append", "replace": "replace", "rewrite": "overwrite"}
 
 
 @dataclass(frozen=True)
@@ -124,7 +125,11 @@ class Executor:
                 self.commits.record(look, self.commits.note(look, "none", step.reason))
                 return Outcome("none", step.reason, 0, 0)
             case Maintain():
-                return self.maintain(step, look, tell)
+                outcome = self.maintain(step, look, tell)
+                if is_to_be_compacted(look.situation, self.settings):
+                    tell("putting its files together")
+                    self.commits.compact(look.view)
+                return outcome
             case Recompute(instead_of=Maintain() as change, look=True):
                 return self.maintain(change, look, tell)
             case Recompute():
@@ -166,9 +171,11 @@ class Executor:
                 step = closer
             job = Job(step, look, session, leaves, "", tell, started, left, step.small)
             if isinstance(change, RowsHere):
-                if (done := self.install_here(job, found, change)) is not None:
+                if (done := self.install_here(job, found.merge, change)) is not None:
                     return done
                 change = leaves.scan_of(change.table, found.change)
+                way, why = choose_install(found, look.situation, self.settings, here=False)
+                job = replace(job, step=replace(step, install=way, why_install=why))
             settle(session, self.spark, SMALL_STEP if step.small else known_step(self.spark, leaves.shuffled(change)))
             change = by_parts(change, leaves.compute, saved=leaves.saved)
             job = replace(job, change=unparse(change, leaves))
@@ -200,19 +207,18 @@ class Executor:
         near = only_meeting(change, leaves.spreads)
         return tables.look_up(read_once(near, lambda rows: leaves.saved(rows) > 0))
 
-    def install_here(self, job: Job, found: Maintenance, rows: RowsHere) -> Outcome | None:
+    def install_here(self, job: Job, merge: MergeBag | MergeGroups | MergeTop, rows: RowsHere) -> Outcome | None:
         """Install a change that this process has, if it can tell and write the view's new rows as well."""
         way = job.step.install
-        if isinstance(found.merge, MergeBag) and not is_scattered(job.look.situation, self.settings):
+        if isinstance(merge, MergeBag) and not is_scattered(job.look.situation, self.settings):
             way = way if came_and_went(rows)[1] else "append"
-        merged = merged_here(found, rows, way, HereLeaves(job.leaves, job.look, self.settings.rows_here))
-        if merged is None:
+        written = merged_here(merge, rows, way, HereLeaves(job.leaves, job.look, self.settings.rows_here))
+        if written is None:
             return None
-        if not merged.came and not merged.went:
+        if not written.came and not written.went:
             return self.untouched(job.look, self.note_of(job))
-        mode: Mode = "append" if way == "append" else "overwrite"
-        files = self.commits.written_here(job.look, merged.rows.table, mode)
-        seen = {"came": merged.came, "went": merged.went}
+        files = self.commits.written_here(job.look, written.rows, _MODES[way], written.gone)
+        seen = {"came": written.came, "went": written.went}
         return self.installed(job, seen, way, files) if files is not None else None
 
     def ahead(self, job: Job) -> Job:
@@ -233,11 +239,21 @@ class Executor:
         seen = self.compute(job, job.change, install.CHANGE_VIEW, came, went)
         appends = not seen["went"] and not is_scattered(job.look.situation, self.settings)
         way = "append" if appends else job.step.install
+        if (done := self.replaced_bag(job, merge, seen["came"] + seen["went"], way)) is not None:
+            return done
         written = seen["came"] + seen["went"] + (job.look.situation.rows if way != "append" else 0)
         if not job.small and written <= self.settings.small_rows:
             settle(job.session, self.spark, few_rows_step(self.spark, written))
             job = replace(job, small=True)
         return self.installed(job, seen, way, install.install_bag(way, job.table, job.old, merge))
+
+    def replaced_bag(self, job: Job, merge: MergeBag, changed: int, way: Install) -> Outcome | None:
+        """Few rows that Spark has computed, brought here to replace others, where that is less than a merge."""
+        few = 0 < changed <= min(MOST_HERE, self.settings.rows_here)
+        if way == "append" or not few or not can_replace(merge, job.look.situation, changed, self.settings):
+            return None
+        rows = RowsHere.of(job.session.table(install.CHANGE_VIEW).toArrow())
+        return self.install_here(replace(job, step=replace(job.step, install="replace")), merge, rows)
 
     def maintain_groups(self, job: Job, merge: MergeGroups) -> Outcome:
         if job.step.install == "merge":

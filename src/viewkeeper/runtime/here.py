@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
 
 import pyarrow as pa
 
 from viewkeeper.algebra.relations import Changes, Relation, Scan
 from viewkeeper.changes.lookup import MOST_LOOKED_THROUGH
 from viewkeeper.changes.own import OWN
-from viewkeeper.changes.refresh import Maintenance, MergeBag, MergeGroups, MergeTop
+from viewkeeper.changes.refresh import Merge, MergeBag, MergeGroups, MergeTop, found_by
 from viewkeeper.changes.stored import WHOLE
 from viewkeeper.here.compute import Computer, can_compute
-from viewkeeper.here.merge import Merged, appended, merged_bag, merged_groups, merged_top
+from viewkeeper.here.merge import Merged, appended, came_and_went, merged_bag, merged_groups, merged_top
 from viewkeeper.here.rows import RowsHere
 from viewkeeper.planner.plan import Install
 from viewkeeper.runtime.look import Look
 from viewkeeper.runtime.reads import MOST_READ_ALONE, ReadOnce
 from viewkeeper.store.columns import NotHereError
-from viewkeeper.store.rows import Asked
+from viewkeeper.store.files import DataFiles
+from viewkeeper.store.rows import Among, Asked, Placed
+from viewkeeper.store.vectors import Places
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -60,14 +66,20 @@ class HereLeaves:
 
     def own(self, columns: tuple[str, ...]) -> pa.Table:
         """The view's rows before the change."""
-        files = self.leaves.files(self.look.view.backing, self.look.standing.version)
-        return _there(self.leaves.file_rows.rows_of(files, columns) if files is not None else None)
+        return _there(self.leaves.file_rows.rows_of(self._own_files(), columns))
+
+    def own_with(self, columns: Sequence[str], among: Among) -> Placed:
+        """Those of them that have some values, and where they are."""
+        return _there(self.leaves.file_rows.placed_with(self._own_files(), columns, among, self.most))
+
+    def _own_files(self) -> DataFiles:
+        return _there(self.leaves.files(self.look.view.backing, self.look.standing.version))
 
 
-def _there(rows: pa.Table | None) -> pa.Table:
-    if rows is None:
+def _there(found: T | None) -> T:
+    if found is None:
         raise NotHereError
-    return rows
+    return found
 
 
 def computed_here(change: Relation, here: HereLeaves) -> RowsHere | None:
@@ -78,23 +90,58 @@ def computed_here(change: Relation, here: HereLeaves) -> RowsHere | None:
         return None
 
 
-def merged_here(found: Maintenance, change: RowsHere, way: Install, here: HereLeaves) -> Merged | None:
+@dataclass(frozen=True)
+class Written:
+    """What is to be written of a view's rows, and which rows go, by file and place; how many came and went."""
+
+    rows: pa.Table
+    came: int
+    went: int
+    gone: Mapping[str, Places] = field(default_factory=dict)
+
+
+def merged_here(merge: Merge, change: RowsHere, way: Install, here: HereLeaves) -> Written | None:
     """What is to be written in this way; None if that is Spark's to do."""
     try:
-        match found.merge:
-            case MergeBag() as bag if way == "append":
-                return appended(change, bag)
-            case MergeBag(columns) as bag if way == "rewrite":
-                return merged_bag(_old(here, [f.name for f in columns]), change, bag)
-            case MergeGroups(_, items) as groups if way == "rewrite":
-                return merged_groups(_old(here, [item.name for item in items]), change, groups)
-            case MergeTop(columns) as top:
-                return merged_top(_old(here, [*(f.name for f in columns), WHOLE]), change, top)
+        match way:
+            case "append" if isinstance(merge, MergeBag):
+                return Written(appended(change, merge).table, *came_and_went(change))
+            case "replace":
+                return _replaced(merge, change, here)
+            case "rewrite":
+                old = RowsHere.of(here.own(kept_columns(merge)))
+                merged = _merged(merge, old, change)
+                return Written(merged.rows(old).table, merged.came, merged.went)
             case _:
                 return None
     except (NotHereError, pa.ArrowException):
         return None
 
 
-def _old(here: HereLeaves, columns: list[str]) -> RowsHere:
-    return RowsHere.of(here.own(tuple(columns)))
+def _replaced(merge: Merge, change: RowsHere, here: HereLeaves) -> Written:
+    """Of the view's rows only those are read that a change row may touch."""
+    among = {name: change.columns[name].unique().to_pylist() for name in found_by(merge)}
+    # A row that goes is known by its key, if it has one.
+    needed = merge.key if isinstance(merge, MergeBag) and merge.key else kept_columns(merge)
+    placed = here.own_with(needed, among)
+    merged = _merged(merge, RowsHere.of(placed.rows), change)
+    return Written(merged.new.table, merged.came, merged.went, placed.at(~merged.stay))
+
+
+def _merged(merge: Merge, old: RowsHere, change: RowsHere) -> Merged:
+    match merge:
+        case MergeBag():
+            return merged_bag(old, change, merge)
+        case MergeGroups():
+            return merged_groups(old, change, merge)
+        case MergeTop():
+            return merged_top(old, change, merge)
+
+
+def kept_columns(merge: Merge) -> tuple[str, ...]:
+    """The columns of the table that a view is kept in."""
+    match merge:
+        case MergeTop(columns):
+            return (*(f.name for f in columns), WHOLE)
+        case MergeBag(columns) | MergeGroups(_, columns):
+            return tuple(c.name for c in columns)

@@ -42,13 +42,13 @@ class Merge:
 
 
 def install_bag(way: Install, table: str, old: str, merge: MergeBag) -> Rows | Merge:
-    """What brings the rows of the change into the table, of which `old` is what it was."""
+    """What brings the rows of the change into the table by Spark, of which `old` is what it was."""
     match way:
         case "append":
             return append_bag(table, merge)
         case "rewrite":
             return rewrite_bag(table, old, merge)
-        case "merge":
+        case "merge" | "replace":
             return merge_keyed(table, merge) if merge.key else merge_bag(table, old, merge)
 
 

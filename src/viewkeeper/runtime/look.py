@@ -27,7 +27,7 @@ from viewkeeper.sql.clock import clock_functions
 from viewkeeper.store.changes import Feed, Files, SourceChange, Unchanged, Unreadable, changes_between
 from viewkeeper.store.declared import declarations, relied_on
 from viewkeeper.store.leaves import Pin, PinnedLeaves
-from viewkeeper.store.log import Metadata, Snapshot
+from viewkeeper.store.log import Metadata, Snapshot, TableLog
 from viewkeeper.store.registry import Registry
 from viewkeeper.store.views import Covered, Covers, Standing, View, standing
 
@@ -152,6 +152,8 @@ def look(view: View, registry: Registry, versions: Versions, expected: Mapping[s
         rates=versions.rates[0] if changed else MEASURED_ONCE,
         rates_here=versions.rates[1] if changed else MEASURED_ONCE,
         files=own.files,
+        gone=own.gone,
+        replaces=bool(changed) and _replaces(log, own.version),
         own=versions.shown(view) if changed else Own(),
         known_here=can_compute,
     )
@@ -214,6 +216,15 @@ def _read_here(registry: Registry, table: str, pin: Pin) -> bool:
         return registry.tables.log(table).files(pin.new) is not None
     except ViewkeeperError:
         return False
+
+
+def _replaces(log: TableLog, version: int) -> bool:
+    """Whether rows of a view's table can be taken out by this process."""
+    try:
+        files = log.files(version)
+    except ViewkeeperError:
+        return False
+    return files is not None and files.writable and files.vectors
 
 
 def _small(sizes: Mapping[str, Sizes]) -> frozenset[str]:

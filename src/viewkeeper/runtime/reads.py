@@ -13,7 +13,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import partial, reduce
 from itertools import count
 from math import isfinite
 
@@ -54,8 +54,9 @@ from viewkeeper.sql.unparse import unparse
 from viewkeeper.store.changes import CHANGE_TYPE, Feed, FeedFiles, Files
 from viewkeeper.store.files import DataFiles, file_name, local
 from viewkeeper.store.leaves import SIGN, PinnedLeaves
-from viewkeeper.store.log import TableLog
+from viewkeeper.store.log import Masked, TableLog
 from viewkeeper.store.rows import FileRows, Part
+from viewkeeper.store.vectors import Places
 
 MOST_READ_ALONE = 5_000_000  # where Spark has other machines, they read more than this sooner
 _FOUND = 5  # times as many rows as may have changed; of 20 000, Spark is given all in a tenth of a second
@@ -213,7 +214,7 @@ class ReadOnce:
         if table in self.here:
             return self._of_here(table)
         pin = self.pinned.pins[table]
-        files = self.files(table, pin.old if state == "old" else pin.new)
+        files = self.few_files(table, pin.old if state == "old" else pin.new)
         text = self.pinned.state(table, state)
         several = self.mentions[table, state] > 1
         if files is None and not several:
@@ -232,7 +233,7 @@ class ReadOnce:
 
     def version(self, table: str, version: int) -> str:
         """A table at a version, as it stands in FROM."""
-        files = self.files(table, version)
+        files = self.few_files(table, version)
         if files is None:
             return f"{table} VERSION AS OF {version}"
         return self.hold((table, str(version)), lambda: rows_of(self.session, files))
@@ -307,7 +308,8 @@ class ReadOnce:
     def changed_rows(self, table: str, columns: tuple[ScanColumn, ...]) -> str:
         """The query of a table's changes: by the files that tell of them, where these can be read as they are."""
         texts = []
-        for part in self.parts(table):
+        parts = self.parts(table)
+        for part in parts if all(part.files.few_places for part in parts) else ():
             held = self.hold((table, str(part.weight)), partial(rows_of, self.session, part.files))
             weight = SIGN if part.weight is None else f"{part.weight}L"
             texts.append(f"SELECT {_listed(columns)}{weight} AS {WEIGHT} FROM {held}")
@@ -318,10 +320,11 @@ class ReadOnce:
         pin, log = self.pinned.pins[table], self.logs(table)
         found: list[tuple[DataFiles | None, int | None]] = []
         match pin.change:
-            case Feed(files=FeedFiles(own, came, went)):
+            case Feed(files=FeedFiles(own, came, went, masked)):
                 told = log.named(pin.new, own) if own else None
                 found = [(told.with_text(CHANGE_TYPE) if told else None, None)] if own else []
                 found += [(log.named(pin.new, names), weight) for names, weight in ((came, 1), (went, -1)) if names]
+                found += [(_masked(log, pin.new, masked, weight), weight) for weight in (1, -1) if masked]
             case Files(added, removed):
                 found = [
                     (files.only(names) if (files := self.files(table, version)) else None, weight)
@@ -331,7 +334,7 @@ class ReadOnce:
             case _:
                 pass
         parts = [Part(files, weight) for files, weight in found if files is not None]
-        return parts if len(parts) == len(found) else []
+        return [part for part in parts if not part.files.none] if len(parts) == len(found) else []
 
     def files(self, table: str, version: int) -> DataFiles | None:
         """The files of a version; where it cannot be opened, Delta will say why."""
@@ -339,6 +342,11 @@ class ReadOnce:
             return self.logs(table).files(version)
         except ViewkeeperError:
             return None
+
+    def few_files(self, table: str, version: int) -> DataFiles | None:
+        """The same, if Spark reads them sooner than Delta does."""
+        files = self.files(table, version)
+        return files if files is not None and files.few else None
 
     @property
     def moments(self) -> tuple[int, int] | None:
@@ -367,19 +375,28 @@ class ReadOnce:
 def rows_of(session: SparkSession, files: DataFiles) -> DataFrame:
     """All rows of the files that were not deleted."""
     schema = StructType.fromJson(json.loads(files.schema))
-    if not files.whole and not files.masked:
-        return session.createDataFrame([], schema)
-    reader, whole = session.read.schema(schema), [local(path) for path in files.whole]
-    if not files.masked:
-        return reader.parquet(*whole)
-    masked = reader.parquet(*(local(path) for path, _ in files.masked))
-    left = masked.where(" AND ".join(_not_deleted(path, gone) for path, gone in files.masked))
-    return reader.parquet(*whole).unionAll(left) if whole else left
+    reader, parts = session.read.schema(schema), []
+    if files.whole:
+        parts.append(reader.parquet(*map(local, files.whole)))
+    if files.masked:
+        gone = " OR ".join(_is_at(path, at) for path, at in files.masked)
+        parts.append(reader.parquet(*(local(path) for path, _ in files.masked)).where(f"NOT ({gone})"))
+    if files.only_at:
+        there = " OR ".join(_is_at(path, at) for path, at in files.only_at)
+        parts.append(reader.parquet(*(local(path) for path, _ in files.only_at)).where(there))
+    return reduce(DataFrame.unionAll, parts) if parts else session.createDataFrame([], schema)
 
 
-def _not_deleted(path: str, gone: tuple[int, ...]) -> str:
+def _is_at(path: str, at: Places) -> str:
     name = string_literal(file_name(path))
-    return f"NOT (_metadata.file_name = {name} AND _metadata.row_index IN ({', '.join(map(str, gone))}))"
+    return f"(_metadata.file_name = {name} AND _metadata.row_index IN ({', '.join(map(str, at.tolist()))}))"
+
+
+def _masked(log: TableLog, version: int, files: Sequence[Masked], weight: int) -> DataFiles | None:
+    try:
+        return log.masked(version, files, came=weight > 0)
+    except ViewkeeperError:  # Delta will say why
+        return None
 
 
 def _listed(columns: tuple[ScanColumn, ...]) -> str:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 from urllib.parse import unquote
 
 from viewkeeper.errors import ViewkeeperError
 from viewkeeper.store.files import file_name
-from viewkeeper.store.log import Commit, Metadata, TableLog
+from viewkeeper.store.log import Commit, Masked, Metadata, TableLog
+from viewkeeper.store.vectors import Vector
 
 CHANGE_TYPE = "_change_type"  # the column of a change data feed that says what happened to a row
 CAME = ("insert", "update_postimage")  # of its values, those of rows that are there now
@@ -26,11 +27,13 @@ class Unchanged:
 
 @dataclass(frozen=True)
 class FeedFiles:
-    """What a feed is made of, by paths in the table's folder: files of its own, data files that came or went whole."""
+    """What a feed is made of, by paths in the table's folder: files of its own, data files that came or went whole,
+    and those that stayed, of which rows went."""
 
     own: tuple[str, ...] = ()
     came: tuple[str, ...] = ()
     went: tuple[str, ...] = ()
+    masked: tuple[Masked, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -131,26 +134,30 @@ def _files(log: TableLog, old: int, commits: list[Commit], *, appended: bool, ro
 
 
 def _feed_files(commits: list[Commit]) -> FeedFiles | None:
-    """The files of a feed; None if it tells of rows in part of a file, or of the same file more than once.
+    """The files of a feed; None if it tells of a file's rows in another way, or of the same file more than once.
 
     Where a commit wrote a file of the feed, that tells all it did.
     """
     own: list[str] = []
+    masked: list[Masked] = []
     moved: Counter[str] = Counter()
     for commit in commits:
         if commit.feed:
             own += map(_path, commit.feed)
             continue
-        for actions, weight in ((commit.added, 1), (commit.removed, -1)):
-            changed = [a for a in actions if a.get("dataChange", True)]
-            if any(a.get("deletionVector") or a.get("partitionValues") for a in changed):
-                return None
-            for action in changed:
-                moved[_path(action)] += weight
+        if any(a.get("partitionValues") for a in (*commit.added, *commit.removed)):
+            return None
+        masked += commit.masked
+        for action, weight in (*((a, 1) for a in commit.came), *((a, -1) for a in commit.went)):
+            path = _path(action)
+            moved[path] += weight
+            if vector := Vector.of(action):  # all of its rows, less those
+                gone = Masked(action["path"], None, vector)
+                masked.append(gone if weight > 0 else replace(gone, before=vector, after=None))
     if any(abs(times) > 1 for times in moved.values()):
         return None
     came, went = (tuple(sorted(p for p, times in moved.items() if times == sign)) for sign in (1, -1))
-    return FeedFiles(tuple(own), came, went)
+    return FeedFiles(tuple(own), came, went, tuple(masked))
 
 
 def _touched(commits: list[Commit]) -> tuple[tuple[str, ...], tuple[str, ...]]:

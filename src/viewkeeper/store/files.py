@@ -9,31 +9,42 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
 from deltalake import DeltaTable
 
-FEED_FILES = 1_000  # of a change, which are read whole
+from viewkeeper.store.vectors import Places
+
+MOST_FILES = 1_000  # of a table or of a change
 FEW_FILES = 64  # of a table: with more, what Delta leaves out by their statistics counts for more than its fixed cost
-MASKED_ROWS = 2_000_000  # deletion vectors of larger tables are left to Delta
-DELETED_ROWS = 5_000
+FEW_PLACES = 5_000  # in files whose rows are there in part: more are too many for the text of a query
 
 _UNDERSTOOD = {"deletionVectors", "timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"}
-_WRITABLE = {"appendOnly", "changeDataFeed", "invariants", "timestampNtz"}  # what asks nothing of who adds whole files
+# What asks nothing of who adds whole files, or takes out rows by deletion vectors.
+_WRITABLE = {"appendOnly", "changeDataFeed", "deletionVectors", "invariants", "timestampNtz"}
+_VECTORS = "deletionVectors"
 _MAPPING = "delta.columnMapping.mode"
 _PATTERN = re.compile(r"[\[\]{}*?\\%:]")  # what Spark or a URI would read as something else
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class DataFiles:
-    """Every row of a table: those of some files, less the deleted rows of some of them by their positions."""
+    """Rows of a table: all of some files; of others those that are not gone; of others again only some, by place.
+
+    writable   whether whole files can be added by naming them in the log
+    vectors    whether rows can be taken out by deletion vectors
+    """
 
     schema: str  # as JSON
     whole: tuple[str, ...]
-    masked: tuple[tuple[str, tuple[int, ...]], ...] = ()
-    writable: bool = False  # whether whole files can be added by naming them in the log
+    masked: tuple[tuple[str, Places], ...] = ()
+    only_at: tuple[tuple[str, Places], ...] = ()
+    writable: bool = False
+    vectors: bool = False
 
     def only(self, names: tuple[str, ...]) -> DataFiles:
         """The rows of those of its files that have one of these names."""
@@ -43,6 +54,20 @@ class DataFiles:
             tuple(path for path in self.whole if file_name(path) in wanted),
             tuple((path, gone) for path, gone in self.masked if file_name(path) in wanted),
         )
+
+    @property
+    def none(self) -> bool:
+        return not (self.whole or self.masked or self.only_at)
+
+    @property
+    def few_places(self) -> bool:
+        """Whether the places of rows can stand in the text of a query."""
+        return sum(len(at) for _, at in (*self.masked, *self.only_at)) <= FEW_PLACES
+
+    @property
+    def few(self) -> bool:
+        """Whether Spark reads them by their names sooner than by Delta."""
+        return len(self.whole) + len(self.masked) <= FEW_FILES and self.few_places
 
     @property
     def first_column(self) -> tuple[str, ...]:
@@ -65,29 +90,32 @@ def file_name(path: str) -> str:
     return path.rsplit("/", 1)[-1]
 
 
-def data_files(table: DeltaTable, rows: int | None) -> DataFiles | None:
+def data_files(table: DeltaTable) -> DataFiles | None:
     """The files of the version that was opened, or None if they have to be read by Delta."""
     paths = table.file_uris()
     if not _is_plain(table) or not _are_plain(paths):
         return None
-    deleted: dict[str, tuple[int, ...]] = {}
-    if "deletionVectors" in (table.protocol().reader_features or ()):
-        if rows is None or rows > MASKED_ROWS:
-            return None
-        deleted = _deleted(table)
-    if sum(map(len, deleted.values())) > DELETED_ROWS:
-        return None
-    masked = {path: gone for path in paths if (gone := deleted.get(file_name(path)))}
+    gone = gone_rows(table)
+    masked = {path: gone[file_name(path)] for path in paths if file_name(path) in gone}
     whole = tuple(path for path in paths if path not in masked)
-    writable = set(table.protocol().writer_features or ()) <= _WRITABLE
-    return DataFiles(table.schema().to_json(), whole, tuple(masked.items()), writable)
+    protocol, properties = table.protocol(), table.metadata().configuration
+    return DataFiles(
+        table.schema().to_json(),
+        whole,
+        tuple(masked.items()),
+        writable=set(protocol.writer_features or ()) <= _WRITABLE,
+        vectors=properties.get("delta.enableDeletionVectors", "false").lower() == "true",
+    )
 
 
-def named_files(table: DeltaTable, folder: Path, names: Sequence[str]) -> DataFiles | None:
-    """Whole files in the folder of a table, or None if they have to be read by Delta."""
+def named_files(
+    table: DeltaTable, folder: Path, names: Sequence[str], only_at: Sequence[tuple[str, Places]] = ()
+) -> DataFiles | None:
+    """Whole files in the folder of a table and some rows of others, or None if Delta has to read them."""
     paths = tuple(str(folder / name) for name in names)
-    plain = _is_plain(table) and _are_plain(paths, FEED_FILES)
-    return DataFiles(table.schema().to_json(), paths) if plain else None
+    some = tuple((str(folder / name), at) for name, at in only_at)
+    plain = _is_plain(table) and _are_plain((*paths, *(path for path, _ in some)))
+    return DataFiles(table.schema().to_json(), paths, only_at=some) if plain else None
 
 
 def _is_plain(table: DeltaTable) -> bool:
@@ -97,19 +125,14 @@ def _is_plain(table: DeltaTable) -> bool:
     return not metadata.partition_columns and not mapped and features <= _UNDERSTOOD
 
 
-def _are_plain(paths: Sequence[str], most: int = FEW_FILES) -> bool:
-    return len(paths) <= most and not any(_PATTERN.search(path) for path in paths)
+def _are_plain(paths: Sequence[str]) -> bool:
+    return len(paths) <= MOST_FILES and not any(_PATTERN.search(path) for path in paths)
 
 
-def _deleted(table: DeltaTable) -> dict[str, tuple[int, ...]]:
-    """By file name, the positions of the rows that its deletion vector takes out."""
-    found = table.deletion_vectors().read_all()
-    masks = zip(found.column("filepath").to_pylist(), found.column("selection_vector").to_pylist(), strict=True)
-    return {file_name(path): tuple(_positions(mask)) for path, mask in masks}
-
-
-def _positions(mask: list[bool]) -> Iterator[int]:
-    at = -1
-    for _ in range(mask.count(False)):
-        at = mask.index(False, at + 1)
-        yield at
+def gone_rows(table: DeltaTable) -> dict[str, Places]:
+    """By file name, the places of the rows that its deletion vector takes out."""
+    if _VECTORS not in (table.protocol().reader_features or ()):
+        return {}
+    found = pa.table(table.deletion_vectors().read_all())
+    masks = zip(found["filepath"].to_pylist(), found["selection_vector"], strict=True)
+    return {file_name(path): np.flatnonzero(~mask.values.to_numpy(zero_copy_only=False)) for path, mask in masks}

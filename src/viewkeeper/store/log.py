@@ -5,21 +5,27 @@ from __future__ import annotations
 import json
 import os
 import re
+import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
+from urllib.parse import unquote
 
+import numpy as np
+import pyarrow.parquet as pq
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from viewkeeper.errors import SourceError, StorageError
-from viewkeeper.store.files import DataFiles, data_files, named_files
+from viewkeeper.store.files import DataFiles, data_files, gone_rows, named_files
+from viewkeeper.store.vectors import Places, Vector, places
 
 FEED = "delta.enableChangeDataFeed"
 _DIGITS = 20
 _COMMIT_OR_CHECKPOINT = re.compile(r"\d{20}(\.json|\.checkpoint.*\.parquet)")
+_CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\.parquet")
 _Stamp = tuple[int, int, int] | None
 
 
@@ -47,6 +53,21 @@ def described(fields: list[Mapping[str, Any]]) -> dict[str, tuple[Any, str]]:
         f["name"].lower(): (f["type"], (f.get("metadata") or {}).get("delta.columnMapping.physicalName", f["name"]))
         for f in fields
     }
+
+
+@dataclass(frozen=True)
+class Masked:
+    """A file that stayed where it is, with the deletion vectors that it had and has."""
+
+    path: str
+    before: Vector | None
+    after: Vector | None
+
+    @property
+    def rows(self) -> int:
+        """About how many rows went, or came back."""
+        now, then = (vector.cardinality if vector else 0 for vector in (self.after, self.before))
+        return abs(now - then)
 
 
 @dataclass(frozen=True)
@@ -88,8 +109,32 @@ class Commit:
         return not self.feed and not any(a.get("dataChange", True) for a in self.removed)
 
     @property
+    def masked(self) -> tuple[Masked, ...]:
+        """The files that stayed, of which other rows are gone now."""
+        were = {a["path"]: Vector.of(a) for a in self.removed if a.get("dataChange", True)}
+        return tuple(
+            Masked(a["path"], were[a["path"]], Vector.of(a))
+            for a in self.added
+            if a.get("dataChange", True) and a["path"] in were
+        )
+
+    @property
+    def came(self) -> tuple[Mapping[str, Any], ...]:
+        """The files that were not there before, of changed data."""
+        return self._without(self.added)
+
+    @property
+    def went(self) -> tuple[Mapping[str, Any], ...]:
+        """The files that are no longer there, of changed data."""
+        return self._without(self.removed)
+
+    def _without(self, actions: tuple[Mapping[str, Any], ...]) -> tuple[Mapping[str, Any], ...]:
+        stayed = {file.path for file in self.masked}
+        return tuple(a for a in actions if a.get("dataChange", True) and a["path"] not in stayed)
+
+    @property
     def rows_added(self) -> int | None:
-        counts = [_records(a) for a in self.added if a.get("dataChange", True)]
+        counts = [_records(a) for a in self.came]
         return None if any(c is None for c in counts) else sum(c or 0 for c in counts)
 
     @property
@@ -102,7 +147,7 @@ class Commit:
             return 2 * m["numUpdatedRows"]
         if self.operation == "DELETE" and "numDeletedRows" in m:
             return m["numDeletedRows"]
-        gone = sum(_records(a) or 0 for a in self.removed if a.get("dataChange", True))
+        gone = sum(_records(a) or 0 for a in self.went) + sum(file.rows for file in self.masked)
         return (self.rows_added or m.get("numOutputRows", 0)) + gone
 
 
@@ -117,13 +162,17 @@ def _records(action: Mapping[str, Any]) -> int | None:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A table at one version; `rows` is None where the statistics do not tell."""
+    """A table at one version; `rows` is None where the statistics do not tell.
+
+    gone   rows that are in its files, but were deleted
+    """
 
     version: int
     metadata: Metadata
     rows: int | None
     size: int
     files: int
+    gone: int = 0
 
 
 class TableLog(Protocol):
@@ -138,6 +187,9 @@ class TableLog(Protocol):
 
     def named(self, version: int, names: Sequence[str]) -> DataFiles | None:
         """Files in the table's folder, with the columns it has at this version; None where Delta has to read them."""
+
+    def masked(self, version: int, files: Sequence[Masked], *, came: bool) -> DataFiles | None:
+        """The rows of files that went by deletion vectors, or that came back."""
 
     def commit(self, version: int) -> Commit | None:
         """The commit of this version; None where the log no longer has it."""
@@ -201,14 +253,46 @@ class FileLog:
         return known[1]
 
     def files(self, version: int) -> DataFiles | None:
-        rows, stamp = self.snapshot(version).rows, self._stamp(version)
+        stamp = self._stamp(version)
         known = self._files.get(version)
         if known is None or known[0] != stamp or stamp is None:
-            known = self._files[version] = (stamp, data_files(self._open(version), rows))
+            known = self._files[version] = (stamp, data_files(self._open(version)))
         return known[1]
 
     def named(self, version: int, names: Sequence[str]) -> DataFiles | None:
         return named_files(self._open(version), self.path, names)
+
+    def masked(self, version: int, files: Sequence[Masked], *, came: bool) -> DataFiles | None:
+        some: dict[str, list[Places]] = {}
+        for file in files:
+            then, now = (self._places(vector) for vector in (file.before, file.after))
+            at = np.setdiff1d(then, now) if came else np.setdiff1d(now, then)
+            some.setdefault(unquote(file.path), []).append(at)
+        each = [(path, np.sort(np.concatenate(at))) for path, at in some.items()]
+        return named_files(self._open(version), self.path, (), [(path, at) for path, at in each if len(at)])
+
+    def _places(self, vector: Vector | None) -> Places:
+        try:
+            return places(self.path, vector)
+        except (OSError, ValueError, struct.error) as error:
+            raise self._unreadable(error) from error
+
+    def adds(self, version: int) -> dict[str, dict[str, Any]]:
+        """The actions that name the files of a version, by their paths."""
+        checkpoint = max((n for n in self._checkpoints() if n <= version), default=None)
+        found: dict[str, dict[str, Any]] = {}
+        if checkpoint is not None:
+            for row in pq.read_table(self._checkpoint(checkpoint), columns=["add"])["add"].to_pylist():
+                if row is not None:
+                    found[row["path"]] = {**row, "partitionValues": dict(row["partitionValues"])}
+        for number in range(0 if checkpoint is None else checkpoint + 1, version + 1):
+            commit = self.commit(number)
+            if commit is None:
+                raise self._unreadable(FileNotFoundError(f"version {number} is no longer in the log"))
+            for action in commit.removed:
+                found.pop(action["path"], None)
+            found |= {action["path"]: dict(action) for action in commit.added}
+        return found
 
     def commit(self, version: int) -> Commit | None:
         stamp = self._stamp(version)
@@ -228,6 +312,14 @@ class FileLog:
     def last_transaction(self, application: str) -> int | None:
         return self._open(None).transaction_version(application)
 
+    def _checkpoints(self) -> list[int]:
+        """The versions of which all files are told at one place; of other kinds of checkpoints nothing is known."""
+        found = map(_CHECKPOINT.fullmatch, os.listdir(self.path / "_delta_log"))
+        return [int(match[1]) for match in found if match is not None]
+
+    def _checkpoint(self, version: int) -> Path:
+        return self.path / "_delta_log" / f"{version:020}.checkpoint.parquet"
+
     def _file(self, version: int) -> Path:
         return self.path / "_delta_log" / f"{version:020}.json"
 
@@ -244,13 +336,15 @@ class FileLog:
         metadata = table.metadata()
         fields = json.loads(table.schema().to_json())["fields"]
         files = table.get_add_actions(flatten=True)
+        gone = sum(map(len, gone_rows(table).values()))
         rows = files.column("num_records").to_pylist() if "num_records" in files.schema.names else [None]
         return Snapshot(
             table.version(),
             Metadata(str(metadata.id), described(fields), dict(metadata.configuration)),
-            None if any(r is None for r in rows) else sum(rows),
+            None if any(r is None for r in rows) else sum(rows) - gone,
             sum(files.column("size_bytes").to_pylist()),
             files.num_rows,
+            gone,
         )
 
     def _open(self, version: int | None) -> DeltaTable:

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import reduce
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +24,7 @@ from viewkeeper.algebra.types import decimal_parts
 from viewkeeper.store.changes import CAME, CHANGE_TYPE
 from viewkeeper.store.columns import MOMENT, DataFile, FileColumns, NotHereError
 from viewkeeper.store.files import DataFiles
+from viewkeeper.store.vectors import NO_PLACES, Places
 
 DECLARED_TYPE = "__CHAR_VARCHAR_TYPE_STRING"  # under which a schema says CHAR of what it calls a string
 MOST_ROWS = 100_000  # in all files: without a feed, few changed rows may stand in large files
@@ -45,6 +46,7 @@ _TYPES = {
     "timestamp_ntz": pa.timestamp("us"),
 }
 
+T = TypeVar("T")
 Flags = NDArray[np.bool_]
 Among = Mapping[str, Sequence[Any]]  # values by column, NULL among them or not
 
@@ -66,13 +68,29 @@ class Asked:
 
 
 @dataclass(frozen=True)
+class Placed:
+    """Rows with the file, by its number, and the place in it that each of them has."""
+
+    rows: pa.Table
+    paths: tuple[str, ...]
+    file: Places
+    place: Places
+
+    def at(self, which: Flags) -> dict[str, Places]:
+        """The places of some of the rows, by file."""
+        files, at = self.file[which], self.place[which]
+        return {self.paths[n]: np.sort(at[files == n]) for n in np.unique(files)}
+
+
+@dataclass(frozen=True)
 class _Group:
-    """A group of a file's rows, what the file tells of it, and the places in it whose rows are gone."""
+    """A group of a file's rows, what the file tells of it, the place of its first row, and which rows are there."""
 
     file: DataFile
     number: int
     told: pq.RowGroupMetaData
-    gone: list[int]
+    first: int
+    there: Flags | None  # all, if none is told
 
 
 @dataclass(frozen=True)
@@ -99,19 +117,21 @@ class FileRows:
 
     def rows_with(self, files: DataFiles, columns: Sequence[str], among: Among, most: int) -> pa.Table | None:
         """Some columns of the rows that have one of the given values in each column of `among`; None if more."""
-        return _or_none(lambda: self._rows_with(files, columns, among, most))
+        found = self.placed_with(files, columns, among, most)
+        return found.rows if found is not None else None
+
+    def placed_with(self, files: DataFiles, columns: Sequence[str], among: Among, most: int) -> Placed | None:
+        """The same, with where these rows are."""
+        return _or_none(lambda: self._placed_with(files, columns, among, most))
 
     def _rows_of(self, files: DataFiles, columns: Sequence[str], most: int) -> pa.Table:
         schema = schema_of(files, columns)
-        found = [self.columns.file(path) for path in files.whole]
-        if files.masked or sum(self.columns.footer(file).metadata.num_rows for file in found) > most:
+        groups = self._groups_of(files)
+        if sum(group.told.num_rows if group.there is None else group.there.sum() for group in groups) > most:
             raise NotHereError
         with ThreadPoolExecutor(_AT_ONCE) as pool:
-            return pa.concat_tables([schema.empty_table(), *pool.map(lambda file: self._of_file(file, schema), found)])
-
-    def _of_file(self, file: DataFile, schema: pa.Schema) -> pa.Table:
-        groups = range(self.columns.footer(file).metadata.num_row_groups)
-        return pa.concat_tables([schema.empty_table(), *(self.columns.read(file, n, schema) for n in groups)])
+            found = pool.map(lambda group: self._at(group, schema, group.there), groups)
+            return pa.concat_tables([schema.empty_table(), *found])
 
     def _weighted(self, part: Part, columns: Sequence[str], most: int) -> pa.Table:
         told = () if part.weight is not None else (CHANGE_TYPE,)
@@ -123,7 +143,7 @@ class FileRows:
             weights = pc.if_else(came, pa.scalar(1, pa.int64()), pa.scalar(-1, pa.int64()))
         return table.select(list(columns)).append_column(WEIGHT, weights)
 
-    def _rows_with(self, files: DataFiles, columns: Sequence[str], among: Among, most: int) -> pa.Table:
+    def _placed_with(self, files: DataFiles, columns: Sequence[str], among: Among, most: int) -> Placed:
         schema, keys = schema_of(files, columns), schema_of(files, tuple(among))
         values = {field.name: pa.array(among[field.name], field.type) for field in keys}
         groups = self._groups_of(files)
@@ -132,20 +152,27 @@ class FileRows:
             raise NotHereError
         count = 0
 
-        def read(group: _Group) -> pa.Table:
+        def read(group: _Group) -> tuple[pa.Table, Places]:
             nonlocal count
             if count > most:  # the others have found too many
                 raise NotHereError
-            rows = self._group_with(group, schema, values)
+            rows, places = self._group_with(group, schema, values)
             count += len(rows)
-            return rows
+            return rows, places
 
+        some = [group for group, rows in zip(groups, likely, strict=True) if rows]
         with ThreadPoolExecutor(_AT_ONCE) as pool:
-            some = [group for group, rows in zip(groups, likely, strict=True) if rows]
-            found_rows = pa.concat_tables([schema.empty_table(), *pool.map(read, some)])
+            found = list(pool.map(read, some))
         if count > most:
             raise NotHereError
-        return found_rows
+        paths = tuple(dict.fromkeys(group.file.path for group in some))
+        numbers = {path: n for n, path in enumerate(paths)}
+        return Placed(
+            pa.concat_tables([schema.empty_table(), *(rows for rows, _ in found)]),
+            paths,
+            np.repeat([numbers[group.file.path] for group in some], [len(places) for _, places in found]).astype(int),
+            np.concatenate([NO_PLACES, *(places for _, places in found)]),
+        )
 
     def _rows_that(self, files: DataFiles, columns: Sequence[str], asked: Asked | None, most: int) -> pa.Table:
         schema = schema_of(files, columns)
@@ -156,11 +183,11 @@ class FileRows:
             nonlocal count
             if count > most:
                 raise NotHereError
-            met = np.ones(group.told.num_rows, bool)
+            met = group.there
             if asked is not None:
                 met = asked.meet(self.columns.read(group.file, group.number, read))
-            met[group.gone] = False
-            rows = self._at(group, schema, np.flatnonzero(met))
+                met = met if group.there is None else met & group.there
+            rows = self._at(group, schema, met)
             count += len(rows)
             return rows
 
@@ -170,33 +197,41 @@ class FileRows:
             raise NotHereError
         return found
 
-    def _at(self, group: _Group, schema: pa.Schema, places: NDArray[np.int64]) -> pa.Table:
-        if not len(places):
+    def _at(self, group: _Group, schema: pa.Schema, met: Flags | None) -> pa.Table:
+        """Those rows of a group that are flagged, or all."""
+        if met is not None and not met.any():
             return schema.empty_table()
         rows = self.columns.read(group.file, group.number, schema)
-        return rows if len(places) == len(rows) else rows.take(places)
+        return rows if met is None or met.all() else rows.take(np.flatnonzero(met))
 
     def _groups_of(self, files: DataFiles) -> list[_Group]:
-        paths = [*((path, ()) for path in files.whole), *files.masked]
-        return [group for path, gone in paths for group in self._groups(self.columns.file(path), gone)]
+        found = [group for path in files.whole for group in self._groups(path)]
+        found += [group for path, gone in files.masked for group in self._groups(path, gone, there=False)]
+        return found + [group for path, at in files.only_at for group in self._groups(path, at, there=True)]
 
-    def _groups(self, file: DataFile, gone: Sequence[int]) -> Iterator[_Group]:
-        first = 0
+    def _groups(self, path: str, places: Places = NO_PLACES, *, there: bool = False) -> Iterator[_Group]:
+        """The groups of a file, without the rows at these places, or with only those."""
+        file, first = self.columns.file(path), 0
         for n, told in enumerate(self.columns.footer(file).groups):
-            yield _Group(file, n, told, [place - first for place in gone if 0 <= place - first < told.num_rows])
+            some = places[(places >= first) & (places < first + told.num_rows)] - first
+            flags = np.full(told.num_rows, not there) if len(some) else None
+            if flags is not None:
+                flags[some] = there
+            if not there or len(some):
+                yield _Group(file, n, told, first, flags)
             first += told.num_rows
 
-    def _group_with(self, group: _Group, schema: pa.Schema, values: Mapping[str, pa.Array]) -> pa.Table:
+    def _group_with(self, group: _Group, schema: pa.Schema, values: Mapping[str, pa.Array]) -> tuple[pa.Table, Places]:
         """Of one group of a file's rows, those with the values, which are looked for before other columns are read."""
         file, n = group.file, group.number
         keys = self.columns.read(file, n, pa.schema([(name, wanted.type) for name, wanted in values.items()]))
         met = reduce(np.logical_and, (_are_among(keys[name], wanted) for name, wanted in values.items()))
-        met[group.gone] = False
-        at = np.flatnonzero(met)
+        at = np.flatnonzero(met if group.there is None else met & group.there)
         if not len(at):
-            return schema.empty_table()
+            return schema.empty_table(), NO_PLACES
         others = self.columns.read(file, n, pa.schema([field for field in schema if field.name not in values]))
-        return pa.table([(keys if f.name in values else others)[f.name].take(at) for f in schema], schema)
+        rows = pa.table([(keys if f.name in values else others)[f.name].take(at) for f in schema], schema)
+        return rows, at + group.first
 
 
 def _are_among(values: pa.ChunkedArray, wanted: pa.Array) -> Flags:
@@ -224,7 +259,7 @@ def _numbers(values: pa.Array | pa.ChunkedArray) -> NDArray[np.int64]:
     return found
 
 
-def _or_none(read: Callable[[], pa.Table]) -> pa.Table | None:
+def _or_none(read: Callable[[], T]) -> T | None:
     try:
         return read()
     except (NotHereError, OSError, pa.ArrowException):  # if anything is wrong, Spark will say what

@@ -10,7 +10,7 @@ from pyspark.sql import Row, SparkSession
 
 from viewkeeper.errors import SourceError
 from viewkeeper.store.files import DataFiles
-from viewkeeper.store.log import Commit, Metadata, Snapshot, described, parse_commit
+from viewkeeper.store.log import Commit, Masked, Metadata, Snapshot, described, parse_commit
 
 
 class SparkLog:
@@ -46,6 +46,9 @@ class SparkLog:
         return None
 
     def named(self, version: int, names: Sequence[str]) -> DataFiles | None:
+        return None
+
+    def masked(self, version: int, files: Sequence[Masked], *, came: bool) -> DataFiles | None:
         return None
 
     def commit(self, version: int) -> Commit | None:
