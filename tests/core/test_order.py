@@ -25,12 +25,12 @@ from viewkeeper.algebra.relations import (
 )
 from viewkeeper.algebra.scalars import ONE, TRUE, Column, Scalar, call
 from viewkeeper.changes.counts import FEW, RowCounts
-from viewkeeper.changes.order import fewest_first
+from viewkeeper.changes.order import connected, fewest_first
 from viewkeeper.changes.propagate import change
 from viewkeeper.planner.cost import LOOKED_UP, Sizes, reading, reading_here
 from viewkeeper.sql.leaves import CurrentTables
 from viewkeeper.sql.unparse import unparse
-from viewkeeper.testing.bags import signed
+from viewkeeper.testing.bags import evaluate, signed
 from viewkeeper.testing.histories import SCHEMAS, History
 from viewkeeper.testing.strategies import changing_relations
 
@@ -47,6 +47,14 @@ def test_in_another_order_it_is_the_same_change(case: tuple[Relation, History], 
     ordered = fewest_first(delta, counts)
     assert names(ordered) == names(delta)
     assert signed(ordered, tables) == signed(delta, tables)
+
+
+@given(changing_relations())
+def test_without_products_there_are_the_same_rows(case: tuple[Relation, History]) -> None:
+    rel, history = case
+    tables = history.between(0, 1)
+    assert names(connected(rel)) == names(rel)
+    assert evaluate(connected(rel), tables) == evaluate(rel, tables)
 
 
 def table(name: str, *columns: str) -> Scan:
@@ -87,6 +95,21 @@ def test_what_nothing_connects_comes_last() -> None:
     crossed = Join(Join(NEW_LINES, NATIONS, "inner", TRUE), ORDERS, "inner", same("o_key", "l_order"))
     last = Join(Join(NEW_LINES, ORDERS, "inner", same("o_key", "l_order")), NATIONS, "inner", TRUE)
     assert fewest_first(crossed, COUNTS) == Project(last, pass_through(crossed.schema))
+
+
+def test_no_product_is_made_of_what_another_table_connects() -> None:
+    """FROM customer, lines, orders WHERE …"""
+    product = Join(CUSTOMER, LINES, "inner", TRUE)
+    both = call("AND", same("c_key", "o_customer"), same("o_key", "l_order"))
+    expected = Join(
+        Join(CUSTOMER, ORDERS, "inner", same("c_key", "o_customer")), LINES, "inner", same("o_key", "l_order")
+    )
+    for rel in (Join(product, ORDERS, "inner", both), Filter(Join(product, ORDERS, "inner", TRUE), both)):
+        assert connected(rel) == Project(expected, pass_through(rel.schema))
+    assert connected(expected) == expected and connected(product) == product
+    crossed = Join(Join(CUSTOMER, NATIONS, "inner", TRUE), ORDERS, "inner", same("c_key", "o_customer"))
+    last = Join(Join(CUSTOMER, ORDERS, "inner", same("c_key", "o_customer")), NATIONS, "inner", TRUE)
+    assert connected(crossed) == Project(last, pass_through(crossed.schema))
 
 
 def test_two_tables_or_large_ones_stay_as_they_are() -> None:

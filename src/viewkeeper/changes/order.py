@@ -27,6 +27,45 @@ def fewest_first(rel: Relation, counts: RowCounts) -> Relation:
     return _Orderer(counts, {}).ordered(rel)
 
 
+def connected(rel: Relation) -> Relation:
+    """The same rows, with no product of relations that a condition connects by way of others.
+
+    In `FROM part, supplier, lineitem` the first two meet by the third. A change of the product, all suppliers for each
+    changed part, is more than either of them.
+    """
+    parts, conditions = _flat(rel)
+    below = [connected(part) for part in parts] if len(parts) > 1 else []
+    order = _connected_order(below, conditions)
+    if order == below:
+        return with_inputs(rel, tuple(map(connected, inputs(rel))))
+    joined, left = order[0], conditions
+    for part in order[1:]:
+        joined = _join(joined, part, left)
+        left = [c for c in left if c not in conjuncts(joined.condition)]
+    return Project(joined, pass_through(rel.schema))
+
+
+def _connected_order(parts: list[Relation], conditions: list[Scalar]) -> list[Relation]:
+    """As they are written, but each as soon as a condition connects it, and others after those."""
+    order, left = parts[:1], parts[1:]
+    while left:
+        there = {name for part in order for name in names(part)}
+        order.append(next((part for part in left if _connects(conditions, there, {*names(part)})), left[0]))
+        left.remove(order[-1])
+    return order
+
+
+def _connects(conditions: list[Scalar], ours: set[str], theirs: set[str]) -> bool:
+    read = (own_columns(c) for c in conditions)
+    return any(r & ours and r & theirs and r <= ours | theirs for r in read)
+
+
+def _join(left: Relation, right: Relation, conditions: list[Scalar]) -> Join:
+    """The inner join on all of the conditions that can be told of both."""
+    there = {*names(left), *names(right)}
+    return Join(left, right, "inner", conjunction([c for c in conditions if own_columns(c) <= there]))
+
+
 @dataclass(frozen=True)
 class _Orderer:
     counts: RowCounts
@@ -50,16 +89,12 @@ class _Orderer:
         """From one part on, always what leaves the fewest rows; what no condition connects comes last."""
         joined, left = first, [part for part in parts if part != first]
         while left:
-            steps = [self._step(joined, part, conditions) for part in left]
+            steps = [_join(joined, part, conditions) for part in left]
             best = min(steps, key=lambda step: (step.condition == TRUE, self.counts.rows(step)))
             left.remove(best.right)
             conditions = [c for c in conditions if c not in conjuncts(best.condition)]
             joined = best
         return joined
-
-    def _step(self, joined: Relation, part: Relation, conditions: list[Scalar]) -> Join:
-        there = {*names(joined), *names(part)}
-        return Join(joined, part, "inner", conjunction([c for c in conditions if own_columns(c) <= there]))
 
     def _carried(self, chain: Relation) -> float:
         """How many rows come out of all joins of a chain."""

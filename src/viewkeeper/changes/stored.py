@@ -49,6 +49,7 @@ from viewkeeper.algebra.types import (
     decimal_parts,
 )
 from viewkeeper.changes.drift import DOUBLE, none_of
+from viewkeeper.changes.order import connected
 from viewkeeper.errors import Position
 
 COUNT = "__vk_count"
@@ -200,7 +201,7 @@ def _first_rows(top: Top, wanted: int, above: list[Above], backing: str) -> Stor
 
 def _tidy(rel: Relation) -> Relation:
     """With every condition where it leaves least: parts of a change may be computed before what is above them."""
-    return settled(sunk(collapse(rel)))
+    return settled(sunk(connected(collapse(rel))))
 
 
 def _under(above: list[Above], public: Relation) -> Relation:

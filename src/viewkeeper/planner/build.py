@@ -8,7 +8,9 @@ from dataclasses import dataclass, field, replace
 from viewkeeper.algebra.keys import NOTHING, Declared
 from viewkeeper.algebra.reasons import Reason
 from viewkeeper.algebra.relations import Relation
+from viewkeeper.changes.counts import RowCounts
 from viewkeeper.changes.lookup import KNOWN_ROWS
+from viewkeeper.changes.order import fewest_first
 from viewkeeper.changes.own import OWN
 from viewkeeper.changes.refresh import Maintenance, Merge, MergeBag, MergeTop, found_by, maintenance
 from viewkeeper.changes.stored import Kept, KeptGroups
@@ -42,7 +44,7 @@ ROWS_OF_A_FILE = 200_000  # so many or more: a view that has many of those does 
 REPLACED = 4  # times as many rows as change: else all are written again
 LOOK_UP_TO = 3  # times the cost of a recompute: changes that are predicted to be dearer are not looked at first
 TRY_UP_TO = 1.5  # times the cost of the way that is known: then the other is tried once
-LOOKED_AT = 100_000  # changed rows: to read more of them costs too much for a look
+LOOKED_AT = 50_000  # changed rows for each second of a recompute: to read more of them costs too much for a look
 
 
 def _nothing(_: Relation) -> bool:
@@ -151,7 +153,8 @@ def decided(change: Maintenance, s: Situation, full: Cost, settings: Settings) -
     if cost.seconds <= full.seconds:
         return step
     changed = sum(sizes.change_rows for sizes in s.sizes.values())
-    look = not s.seen and known is None and cost.seconds <= LOOK_UP_TO * full.seconds and changed <= LOOKED_AT
+    few = changed <= LOOKED_AT * max(1.0, full.seconds)
+    look = not s.seen and known is None and cost.seconds <= LOOK_UP_TO * full.seconds and few
     unless = ", unless its changes turn out to be less to it" if look else ""
     return Recompute(s.view, f"cheaper: {compared}{unless}", full, instead_of=step, look=look)
 
@@ -167,9 +170,11 @@ def seen_closer(
 def _computing(change: Maintenance, s: Situation, settings: Settings) -> tuple[Cost, Cost | None]:
     """What the rows of a change cost by Spark; and by this process, if it can tell them."""
     sizes = _with_own(s)
-    by_spark = QUERY + reading(change.change, sizes, s.declared, KNOWN_ROWS)
-    known = settings.rows_here > 0 and s.known_here(change.change)
-    here = reading_here(change.change, sizes, settings.rows_here) if known else None
+    rows, changed = ({t: known.rows for t, known in sizes.items()}, {t: z.change_rows for t, z in sizes.items()})
+    ordered = fewest_first(change.change, RowCounts(rows, changed, s.declared))
+    by_spark = QUERY + reading(ordered, sizes, s.declared, KNOWN_ROWS)
+    known = settings.rows_here > 0 and s.known_here(ordered)
+    here = reading_here(ordered, sizes, settings.rows_here) if known else None
     return by_spark, COMPUTE_HERE + here if here is not None else None
 
 
