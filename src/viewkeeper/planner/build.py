@@ -131,19 +131,17 @@ def _by_cost(s: Situation, kept: Kept, full: Cost, settings: Settings) -> Step:
 
 def decided(change: Maintenance, s: Situation, full: Cost, settings: Settings) -> Maintain | Recompute:
     """The change, or all of it where that is cheaper and the policy leaves the choice."""
-    by_spark, here = _computing(change, s, settings)
-    install, why = choose_install(change, s, settings, here=here is not None)
-    written = (install, s.rows, _change_rows(s))
-    parts = by_spark + install_cost(*written) if here is None else here + install_here_cost(*written)
+    computing, way = _computing(change, s, settings)
+    here = way == "here"
+    install, why = choose_install(change, s, settings, here=here)
+    parts = computing + (install_here_cost if here else install_cost)(install, s.rows, _change_rows(s))
     known = None if s.seen else s.own.left
     left = 1.0 if known is None else known
-    way: Way = "incremental" if here is None else "here"
     cost = s.priced(parts, way, left)
     compared = f"predicted {cost.seconds:.1f} s against {full.seconds:.1f} s for a recompute"
     forced = "" if s.policy == "AUTO" else f"its policy is {s.policy}; "
-    by_spark += install_cost(*written)
-    small = by_spark.rows_read + by_spark.rows_written <= settings.small_rows
-    step = Maintain(s.view, f"{forced}{compared}", change, install, why, cost, full, small, here is not None)
+    small = parts.rows_read + parts.rows_written <= settings.small_rows
+    step = Maintain(s.view, f"{forced}{compared}", change, install, why, cost, full, small, here)
     if s.policy != "AUTO":
         return step
     if s.is_new(cost, way, left) and cost.seconds <= TRY_UP_TO * full.seconds:
@@ -167,15 +165,16 @@ def seen_closer(
     return decided(found, replace(s, sizes=sizes, seen=True), full, settings)
 
 
-def _computing(change: Maintenance, s: Situation, settings: Settings) -> tuple[Cost, Cost | None]:
-    """What the rows of a change cost by Spark; and by this process, if it can tell them."""
+def _computing(change: Maintenance, s: Situation, settings: Settings) -> tuple[Cost, Way]:
+    """What the rows of a change cost by this process, if it can tell them, else by Spark."""
     sizes = _with_own(s)
     rows, changed = ({t: known.rows for t, known in sizes.items()}, {t: z.change_rows for t, z in sizes.items()})
     ordered = fewest_first(change.change, RowCounts(rows, changed, s.declared))
-    by_spark = QUERY + reading(ordered, sizes, s.declared, KNOWN_ROWS)
     known = settings.rows_here > 0 and s.known_here(ordered)
     here = reading_here(ordered, sizes, settings.rows_here) if known else None
-    return by_spark, COMPUTE_HERE + here if here is not None else None
+    if here is not None:
+        return COMPUTE_HERE + here, "here"
+    return QUERY + reading(ordered, sizes, s.declared, KNOWN_ROWS), "incremental"
 
 
 def choose_reading(kept: Kept, s: Situation, settings: Settings) -> Maintenance:
@@ -183,8 +182,10 @@ def choose_reading(kept: Kept, s: Situation, settings: Settings) -> Maintenance:
     alone, own = (maintenance(kept, s.changed, s.declared, look) for look in (False, True))
     answers = {q.table: q.kind for q in own.questions if q not in alone.questions}
     hoped = maintenance(kept, {**s.changed, **answers}, s.declared, own=True) if answers else own
-    costs = (_computing(way, s, settings) for way in (alone, own, hoped))
-    tables, view, best = (by_spark.at(s.rates) if here is None else here.at(s.rates_here) for by_spark, here in costs)
+    if own.change == hoped.change == alone.change:
+        return alone
+    costs = (_computing(change, s, settings) for change in (alone, own, hoped))
+    tables, view, best = (cost.at(s.rates_of(way)) for cost, way in costs)
     asked = answers and (best + ASK).seconds < tables.seconds
     return own if view.seconds < tables.seconds or asked else alone
 

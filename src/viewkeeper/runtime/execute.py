@@ -209,9 +209,12 @@ class Executor:
 
     def install_here(self, job: Job, merge: MergeBag | MergeGroups | MergeTop, rows: RowsHere) -> Outcome | None:
         """Install a change that this process has, if it can tell and write the view's new rows as well."""
-        way = job.step.install
-        if isinstance(merge, MergeBag) and not is_scattered(job.look.situation, self.settings):
-            way = way if came_and_went(rows)[1] else "append"
+        way, situation = job.step.install, job.look.situation
+        if not is_scattered(situation, self.settings):
+            if can_replace(merge, situation, rows.count, self.settings):
+                way = "replace"
+            if isinstance(merge, MergeBag) and not came_and_went(rows)[1]:
+                way = "append"
         written = merged_here(merge, rows, way, HereLeaves(job.leaves, job.look, self.settings.rows_here))
         if written is None:
             return None
@@ -253,7 +256,7 @@ class Executor:
         if way == "append" or not few or not can_replace(merge, job.look.situation, changed, self.settings):
             return None
         rows = RowsHere.of(job.session.table(install.CHANGE_VIEW).toArrow())
-        return self.install_here(replace(job, step=replace(job.step, install="replace")), merge, rows)
+        return self.install_here(job, merge, rows)
 
     def maintain_groups(self, job: Job, merge: MergeGroups) -> Outcome:
         if job.step.install == "merge":
