@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from viewkeeper import Warehouse
+from viewkeeper import Settings, Warehouse
 from viewkeeper.algebra.relations import Scan, State
 from viewkeeper.changes.lookup import Found
 from viewkeeper.runtime import execute, lookups
@@ -42,6 +42,7 @@ def wh(shared: Warehouse) -> Iterator[Warehouse]:
     shared.sql(f"CREATE SCHEMA {schema}")
     shared.sql(f"USE {schema}")
     yield shared
+    shared.settings = Settings()
     shared.sql("USE default")
     for name in reversed(list(shared.registry.views())):
         if name.startswith(f"{schema}."):

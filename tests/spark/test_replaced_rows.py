@@ -89,7 +89,7 @@ def test_large_views_are_compacted(filled: Warehouse) -> None:
     log = wh.tables.log(named(wh, "__vk_plain"))
     gone = []
     for n in range(4):
-        run(wh, f"UPDATE sales SET price = price + 1 WHERE id % 10 = {n}")
+        run(wh, f"UPDATE sales SET price = price + 0.1 WHERE id % 10 = {n}")
         assert wh.refresh("plain").records[0].install == "replace"
         gone.append(log.snapshot().gone)
         assert_right(wh, "plain")

@@ -33,6 +33,8 @@ from viewkeeper.store.vectors import Places
 from viewkeeper.store.views import COVERS_PROPERTY, RefreshNote, View, transaction_id
 
 _USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
+# Delta's MERGE fails where Spark pads a CHAR that it compares. What is compared here is padded already.
+_CHAR_AS_STRING = "spark.sql.legacy.charVarcharAsString"
 _TXN_APP = "spark.databricks.delta.write.txnAppId"
 _TXN_VERSION = "spark.databricks.delta.write.txnVersion"
 
@@ -91,6 +93,8 @@ class Commits:
             if isinstance(what, NewFiles):
                 commit_files(what, note.base, note.to_json(), (transaction_id(view.id), note.sequence))
             else:
+                if isinstance(what, Merge):
+                    session.conf.set(_CHAR_AS_STRING, "true")
                 with committing(session, view.id, note):
                     session.sql(what.sql).collect()
         commit = self.find_commit(view, note)
