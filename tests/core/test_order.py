@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -107,6 +109,10 @@ def test_no_product_is_made_of_what_another_table_connects() -> None:
     for rel in (Join(product, ORDERS, "inner", both), Filter(Join(product, ORDERS, "inner", TRUE), both)):
         assert connected(rel) == Project(expected, pass_through(rel.schema))
     assert connected(expected) == expected and connected(product) == product
+    other = call("<>", Column("c_key"), Column("l_price"))  # which says next to nothing
+    early = Join(Join(CUSTOMER, LINES, "inner", other), ORDERS, "inner", both)
+    late = replace(expected, condition=call("AND", other, same("o_key", "l_order")))
+    assert connected(early) == Project(late, pass_through(early.schema))
     crossed = Join(Join(CUSTOMER, NATIONS, "inner", TRUE), ORDERS, "inner", same("c_key", "o_customer"))
     last = Join(Join(CUSTOMER, ORDERS, "inner", same("c_key", "o_customer")), NATIONS, "inner", TRUE)
     assert connected(crossed) == Project(last, pass_through(crossed.schema))

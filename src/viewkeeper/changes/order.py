@@ -18,7 +18,7 @@ from viewkeeper.algebra.relations import (
     pass_through,
     with_inputs,
 )
-from viewkeeper.algebra.scalars import TRUE, Column, Scalar, conjunction, conjuncts, own_columns, subqueries
+from viewkeeper.algebra.scalars import TRUE, Call, Column, Scalar, conjunction, conjuncts, own_columns, subqueries
 from viewkeeper.changes.counts import RowCounts
 
 
@@ -28,7 +28,7 @@ def fewest_first(rel: Relation, counts: RowCounts) -> Relation:
 
 
 def connected(rel: Relation) -> Relation:
-    """The same rows, with no product of relations that a condition connects by way of others.
+    """The same rows, with no product of relations that equalities connect by way of others.
 
     In `FROM part, supplier, lineitem` the first two meet by the third. A change of the product, all suppliers for each
     changed part, is more than either of them.
@@ -46,18 +46,22 @@ def connected(rel: Relation) -> Relation:
 
 
 def _connected_order(parts: list[Relation], conditions: list[Scalar]) -> list[Relation]:
-    """As they are written, but each as soon as a condition connects it, and others after those."""
+    """As they are written, but what an equality connects comes first, and what nothing connects comes last."""
     order, left = parts[:1], parts[1:]
     while left:
         there = {name for part in order for name in names(part)}
-        order.append(next((part for part in left if _connects(conditions, there, {*names(part)})), left[0]))
+        order.append(min(left, key=lambda part: _apart(conditions, there, {*names(part)})))
         left.remove(order[-1])
     return order
 
 
-def _connects(conditions: list[Scalar], ours: set[str], theirs: set[str]) -> bool:
-    read = (own_columns(c) for c in conditions)
-    return any(r & ours and r & theirs and r <= ours | theirs for r in read)
+def _apart(conditions: list[Scalar], ours: set[str], theirs: set[str]) -> int:
+    """0 if an equality connects them, 1 if any condition does, 2 if none."""
+    read = ((c, own_columns(c)) for c in conditions)
+    both = [c for c, r in read if r & ours and r & theirs and r <= ours | theirs]
+    if any(isinstance(c, Call) and c.name in ("=", "<=>") for c in both):
+        return 0
+    return 1 if both else 2
 
 
 def _join(left: Relation, right: Relation, conditions: list[Scalar]) -> Join:
