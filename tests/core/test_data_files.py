@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hand_made import HandMade, add, note, remove
 
@@ -44,8 +46,8 @@ def test_the_files_of_a_version_are_named_where_delta_would_just_read_them(tmp_p
 def test_files_are_committed_once_and_only_after_the_version_they_were_made_for(tmp_path: Path) -> None:
     table = HandMade(tmp_path / "t")
     table.commit(add("a", 3), note=note(1, 1, 0))
-    for name in ("b", "c"):
-        (tmp_path / "t" / name).write_bytes(b"rows")
+    for name, rows in (("b", 2), ("c", 1)):
+        pq.write_table(pa.table({"k": range(rows), "x": range(rows)}), tmp_path / "t" / name)
     second = note(2, 2, 1)
     commit_files(NewFiles(tmp_path / "t", "overwrite", {"b": 2}), 1, second.to_json(), (transaction_id("v"), 2))
     found = table.log.commit(2)
@@ -53,6 +55,7 @@ def test_files_are_committed_once_and_only_after_the_version_they_were_made_for(
     assert standing(table.log, "v").note == second
     files = table.log.files(2)
     assert files is not None and [Path(p).name for p in files.whole] == ["b"]
+    assert json.loads(found.added[0]["stats"])["maxValues"] == {"k": 1, "x": 1}
     with pytest.raises(ConflictError, match="nothing was applied"):
         commit_files(NewFiles(tmp_path / "t", "overwrite", {"c": 1}), 1, second.to_json(), (transaction_id("v"), 2))
     moved = note(3, 5, 2, moves=True)
@@ -66,12 +69,10 @@ def test_what_the_log_says_outlives_a_checkpoint(tmp_path: Path) -> None:
     table = HandMade(tmp_path / "t")
     kept = note(1, 1, 0).to_json()
     table.commit(table.metadata(True, ("k", "x"), **{COVERS_PROPERTY: kept}), add("a", 3), note=note(1, 1, 0))
-    (tmp_path / "t" / "b").write_bytes(b"rows")
     for version in range(1, CHECKPOINT_EVERY):
-        transaction = (transaction_id("v"), version + 1)
-        commit_files(
-            NewFiles(tmp_path / "t", "overwrite", {"b": 2}), version, note(version + 1, 2, 1).to_json(), transaction
-        )
+        pq.write_table(pa.table({"k": [1, 2], "x": [3, 4]}), tmp_path / "t" / f"b{version}")
+        new = NewFiles(tmp_path / "t", "overwrite", {f"b{version}": 2})
+        commit_files(new, version, note(version + 1, 2, 1).to_json(), (transaction_id("v"), version + 1))
     log = tmp_path / "t" / "_delta_log"
     assert list(log.glob("*.checkpoint.parquet"))
     for version in range(CHECKPOINT_EVERY):

@@ -9,6 +9,7 @@ import pytest
 from checks import assert_right, rows, run
 
 from viewkeeper import Settings, Warehouse
+from viewkeeper.store.commits import CHECKPOINT_EVERY
 
 pytestmark = pytest.mark.spark
 
@@ -95,6 +96,34 @@ def test_large_views_are_compacted(filled: Warehouse) -> None:
         assert_right(wh, "plain")
     assert gone[0] < gone[1] < gone[2] > gone[3] == 0, gone
     assert wh.refresh("plain").records[0].strategy == "none"  # nobody else wrote into it
+
+
+def test_clustered_views_are_written_without_spark(filled: Warehouse) -> None:
+    """Delta clusters them when it compacts them, and still knows by what after a checkpoint that is not its own."""
+    wh = filled
+    query = "SELECT item, name, day, count(*) AS n, sum(price) AS total FROM sales GROUP BY item, name, day"
+    run(wh, f"CREATE MATERIALIZED VIEW clustered CLUSTER BY (item, day) REFRESH POLICY INCREMENTAL STRICT AS {query}")
+    run(wh, "OPTIMIZE __vk_clustered")
+    table, ways = wh.tables.log(named(wh, "__vk_clustered")), set[str]()
+    for n in range(CHECKPOINT_EVERY):
+        if n == 5:
+            wh.settings = replace(wh.settings, replace_from=Settings.replace_from)
+        run(wh, f"UPDATE sales SET item = item + 1 WHERE id % 500 = {n}")
+        ways |= {record.install for record in wh.refresh("clustered")}
+        commit = table.commit(table.version())
+        assert commit is not None and commit.info["engineInfo"].startswith("viewkeeper")
+    assert ways == {"replace", "rewrite"}, ways
+    log = wh.tables.folder(named(wh, "__vk_clustered")) / "_delta_log"
+    assert list(log.glob("*.checkpoint.parquet"))
+    for old in sorted(log.glob("*.json"))[: CHECKPOINT_EVERY // 2]:
+        old.unlink()
+    run(wh, "REFRESH TABLE __vk_clustered", "OPTIMIZE __vk_clustered")
+    assert wh.spark.sql("DESCRIBE DETAIL __vk_clustered").first()["clusteringColumns"] == ["item", "day"]
+    assert_right(wh, "clustered")
+    for wanted in ("item = 12", "item > 290", "day = DATE '2024-01-03'", "name >= 'n7'", "name IS NULL", "item < 0"):
+        assert rows(wh, f"SELECT * FROM clustered WHERE {wanted}") == rows(
+            wh, f"SELECT * FROM ({query}) WHERE {wanted}"
+        )
 
 
 def named(wh: Warehouse, table: str) -> str:

@@ -192,10 +192,10 @@ def _small_bars(samples: Samples) -> list[Bar]:
 
 
 def _other_bars(samples: Samples) -> list[Bar]:
-    ten = samples.where(case="small-refresh").ratio(small.TEN_ONE_BY_ONE, small.TEN_AT_ONCE)
+    ten = samples.where(case="small-refresh").ratio(small.TEN_ONE_BY_ONE, small.TEN_TOGETHER)
     count = len(samples.where(case="transactions", action=lazy.EAGER).all)
     return [
         Bar("skewed small transactions: one by one ÷ combined", condensed(samples), 13, at_least=True,
             of=f"{count} transactions"),
-        Bar("ten independent views: one by one ÷ two at once", ten.value if ten else None, 1.3, at_least=True),
+        Bar("ten independent views: one by one ÷ one refresh", ten.value if ten else None, 1.3, at_least=True),
     ]  # fmt: skip

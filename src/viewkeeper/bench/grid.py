@@ -90,7 +90,7 @@ def grid(mode: Mode) -> tuple[Case, ...]:
         case "large":
             return (
                 Sweep(TEN_ORDERS, _LARGE, rounds=3, both=0),
-                Sweep(TENTH_OF_A_PERCENT, _LARGE, rounds=3, by_hand=BY_HAND),
+                Sweep(TENTH_OF_A_PERCENT, _LARGE, rounds=3, both=0),
             )
 
 

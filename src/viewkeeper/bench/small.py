@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from viewkeeper.bench.cases import CommitGrowth, DepthGrowth, SmallRefresh, name
 from viewkeeper.bench.samples import REFRESH, Sample
 from viewkeeper.bench.stand import Bench
-from viewkeeper.settings import Settings
 
 APPEND, INSERTED, UPDATED = "plain append, 10 rows", "refresh, 10 rows inserted", "refresh, 10 rows updated"
 IDLE, FULL = "nothing to do", "full recompute"
-TEN_IDLE, TEN_ONE_BY_ONE, TEN_AT_ONCE = "nothing to do, ten views", "ten views, one by one", "ten views, two at once"
+TEN_IDLE, TEN_ONE_BY_ONE, TEN_TOGETHER = "nothing to do, ten views", "ten views, one by one", "ten views, one refresh"
 _CASE = name(SmallRefresh(0, 0))
 _WARM_UP = 4
 _COLUMNS = "(id BIGINT, k INT, x DECIMAL(15,2)) USING DELTA"
@@ -55,19 +54,26 @@ def _several(bench: Bench, rounds: int) -> Iterator[Sample]:
     for n in range(1, 10):
         names.append(f"groups_{n}")
         bench.create(names[-1], f"SELECT k % {100 * n} AS k, sum(x) AS x FROM source GROUP BY k % {100 * n}")
-    settings = bench.wh.settings
-    for number in range(rounds):
-        for action, at_once in ((TEN_ONE_BY_ONE, 1), (TEN_AT_ONCE, 2)):
-            bench.sql(f"INSERT INTO source {_TEN_ROWS}")
-            bench.wh.settings = Settings(views_at_once=at_once)
-            yield _refreshed(bench, action, number, *names)
-        bench.wh.settings = settings
-        yield _refreshed(bench, TEN_IDLE, number, *names)
+    each = [[view] for view in names]
+    for number in range(-1, rounds):  # the first is not measured
+        for action, refreshes in ((TEN_ONE_BY_ONE, each), (TEN_TOGETHER, [names]), (TEN_IDLE, [names])):
+            if action != TEN_IDLE:
+                bench.sql(f"INSERT INTO source {_TEN_ROWS}")
+            sample = _several_refreshed(bench, action, number, refreshes)
+            if number >= 0:
+                yield sample
 
 
-def _refreshed(bench: Bench, action: str, number: int, *views: str, full: bool = False) -> Sample:
+def _refreshed(bench: Bench, action: str, number: int, view: str, *, full: bool = False) -> Sample:
+    return _several_refreshed(bench, action, number, [[view]], full=full)
+
+
+def _several_refreshed(
+    bench: Bench, action: str, number: int, refreshes: Sequence[Sequence[str]], *, full: bool = False
+) -> Sample:
+    """One refresh after the other, each of several views, timed together."""
     bench.tell(action)
-    done = bench.timed(lambda: bench.wh.refresh(*views, full=full))
+    done = bench.timed(lambda: [r for views in refreshes for r in bench.wh.refresh(*views, full=full)])
     taken = "/".join(dict.fromkeys(record.strategy for record in done.value))
     return Sample(_CASE, "groups", action, number, done.seconds, done.jobs, strategy=taken)
 

@@ -43,7 +43,9 @@ MANY_FILES = 50  # with more, opening them takes longer than writing a view of t
 ROWS_OF_A_FILE = 200_000  # so many or more: a view that has many of those does not have too many
 REPLACED = 4  # times as many rows as change: else all are written again
 LOOK_UP_TO = 3  # times the cost of a recompute: changes that are predicted to be dearer are not looked at first
-TRY_UP_TO = 1.5  # times the cost of the way that is known: then the other is tried once
+# Times the cost of the way that is known: then the other is tried once, unless that is a large change by Spark, which
+# is rather dearer than predicted.
+TRY_UP_TO = 1.5
 LOOKED_AT = 50_000  # changed rows for each second of a recompute: to read more of them costs too much for a look
 
 
@@ -144,7 +146,7 @@ def decided(change: Maintenance, s: Situation, full: Cost, settings: Settings) -
     step = Maintain(s.view, f"{forced}{compared}", change, install, why, cost, full, small, here)
     if s.policy != "AUTO":
         return step
-    if s.is_new(cost, way, left) and cost.seconds <= TRY_UP_TO * full.seconds:
+    if (here or small) and s.is_new(cost, way, left) and cost.seconds <= TRY_UP_TO * full.seconds:
         return replace(step, reason=f"tried once: {compared}")
     if s.is_new(full, "recompute") and full.seconds <= TRY_UP_TO * cost.seconds:
         return Recompute(s.view, f"tried once: {compared}", full, instead_of=step)

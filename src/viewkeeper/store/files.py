@@ -25,7 +25,15 @@ FEW_PLACES = 5_000  # in files whose rows are there in part: more are too many f
 
 _UNDERSTOOD = {"deletionVectors", "timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"}
 # What asks nothing of who adds whole files, or takes out rows by deletion vectors.
-_WRITABLE = {"appendOnly", "changeDataFeed", "deletionVectors", "invariants", "timestampNtz"}
+_WRITABLE = {
+    "appendOnly",
+    "changeDataFeed",
+    "clustering",
+    "deletionVectors",
+    "domainMetadata",
+    "invariants",
+    "timestampNtz",
+}
 _VECTORS = "deletionVectors"
 _MAPPING = "delta.columnMapping.mode"
 _PATTERN = re.compile(r"[\[\]{}*?\\%:]")  # what Spark or a URI would read as something else
