@@ -12,10 +12,11 @@ from viewkeeper.algebra.display import show, show_condition
 from viewkeeper.algebra.node import walk
 from viewkeeper.algebra.relations import Changes, Relation, Scan
 from viewkeeper.algebra.scalars import FALSE, TRUE, Scalar
+from viewkeeper.changes.kept import KeptBag, KeptGroups, KeptTop
+from viewkeeper.changes.merge import MergeBag, MergeTop
 from viewkeeper.changes.parts import Computed, by_parts
-from viewkeeper.changes.refresh import Maintenance, MergeBag, MergeTop, maintenance
+from viewkeeper.changes.refresh import Maintenance, maintenance
 from viewkeeper.changes.relevance import rows_that_matter
-from viewkeeper.changes.stored import KeptBag, KeptGroups, KeptTop
 from viewkeeper.errors import SourceError, ViewkeeperError
 from viewkeeper.planner.build import plan_view
 from viewkeeper.planner.plan import Maintain, Nothing, Recompute, Refuse, Step, strategy
@@ -127,6 +128,8 @@ def _status(view: View, registry: Registry, above: Mapping[str, ViewStatus]) -> 
         behind=behind,
         refreshed=_time(last.commit.timestamp) if last else None,
         last_strategy=last.note.strategy if last else None,
+        last_seconds=last.seconds if last else None,
+        last_predicted_seconds=last.note.predicted if last else None,
         reason=str(view.reason) if view.reason else None,
         comment=view.comment,
     )
@@ -153,7 +156,7 @@ def history(view: View, registry: Registry) -> HistoryReport:
                 install=note.install,
                 rows_inserted=inserted,
                 rows_deleted=deleted,
-                seconds=(commit.timestamp - note.started) / 1000 if note.started else None,
+                seconds=found.seconds,
                 predicted_seconds=note.predicted,
                 covers=by_source(view, note.covers),
                 reason=note.reason,

@@ -166,6 +166,8 @@ class ViewStatus:
     behind: Mapping[str, int]
     refreshed: str | None
     last_strategy: str | None
+    last_seconds: float | None
+    last_predicted_seconds: float | None
     reason: str | None
     comment: str | None = None
 
@@ -176,8 +178,20 @@ class StatusReport(Report):
 
     views: tuple[ViewStatus, ...] = ()
     title = "Views"
-    columns = ("view", "state", "policy", "maintained", "rows", "commits behind", "last refresh", "how", "reason")
-    numbers = frozenset({"rows"})
+    columns = (
+        "view",
+        "state",
+        "policy",
+        "maintained",
+        "rows",
+        "commits behind",
+        "last refresh",
+        "how",
+        "seconds",
+        "predicted s",
+        "reason",
+    )
+    numbers = frozenset({"rows", "seconds", "predicted s"})
 
     def __iter__(self) -> Iterator[ViewStatus]:
         return iter(self.views)
@@ -199,6 +213,8 @@ class StatusReport(Report):
                 "\n".join(f"{t}: {n}" for t, n in v.behind.items() if n),
                 v.refreshed,
                 v.last_strategy,
+                v.last_seconds,
+                v.last_predicted_seconds,
                 v.reason,
             ]
             for v in self.views

@@ -114,6 +114,7 @@ def make_view(folder: Path, text: str, *, reads: str = "sales") -> View:
         reason="created",
         base=-1,
         started=_now() - 1500,
+        predicted=2.0,
         rows_inserted=30,
         install="create",
     )

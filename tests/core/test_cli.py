@@ -85,6 +85,8 @@ def test_status(call: Caller, folder: Path) -> None:
     views = {v["view"]: v for v in call("status", "--json").data}
     assert views["daily"]["behind"] == {"sales": 1} and views["daily"]["rows"] == 30
     assert views["good"]["state"] == "stale", "it reads a stale view"
+    assert views["daily"]["last_seconds"] == call("history", "daily", "--json").data["history"][0]["seconds"] >= 1.5
+    assert views["daily"]["last_predicted_seconds"] == 2.0
 
 
 def test_plan_tells_strategy_reason_and_cost(call: Caller, folder: Path) -> None:

@@ -35,19 +35,19 @@ def measured(registry: Registry) -> dict[str, list[Sample]]:
 def _samples(found: Iterable[Refreshed]) -> Iterator[Sample]:
     for refreshed in found:
         note, commit = refreshed.note, refreshed.commit
-        cost = _noted(note)
-        if cost is None:
+        cost, seconds = _noted(note), refreshed.seconds
+        if cost is None or seconds is None:
             continue
         created = note.install == "create"
         if created:  # nobody knew how many rows the view would have
             cost = replace(cost, rows_written=commit.rows_added or 0)
         # Whatever Spark computes it reads.
         way: Way = "recompute" if note.strategy == "recompute" else "incremental" if cost.reads else "here"
-        yield Sample(cost, (commit.timestamp - note.started) / 1000, way, created, note.left)
+        yield Sample(cost, seconds, way, created, note.left)
 
 
 def _noted(note: RefreshNote) -> Cost | None:
-    if note.cost is None or not note.started:
+    if note.cost is None:
         return None
     parts = note.cost
     if "rows_moved" not in parts:  # of another cost model

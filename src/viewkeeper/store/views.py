@@ -184,6 +184,11 @@ class Refreshed:
     commit: Commit
     note: RefreshNote
 
+    @property
+    def seconds(self) -> float | None:
+        """How long it took, up to its commit."""
+        return (self.commit.timestamp - self.note.started) / 1000 if self.note.started else None
+
 
 def refreshes(log: TableLog, view_id: str) -> Iterator[Refreshed]:
     """The view's refreshes, newest first."""
