@@ -18,7 +18,7 @@ from viewkeeper.selection.costs import Costs
 from viewkeeper.selection.graph import Layout, View, ViewGraph
 from viewkeeper.selection.methods import Exact, Greedy
 from viewkeeper.testing.update_graphs import random_changed_graph
-from viewkeeper.testing.view_graphs import random_and_or_graph, random_cube, random_or_graph
+from viewkeeper.testing.view_graphs import random_and_or_graph, random_cube, random_memo, random_or_graph
 
 RUNS = 3
 
@@ -68,6 +68,10 @@ def exact_rows() -> Iterator[list[object]]:
                     yield timed_row(label, graph, Exact(gap=gap, seconds=30), "maintenance" if updates else "space")
     graph = random_or_graph(Random(5), 400, "edges")
     yield timed_row("edges with updates, 400 views", graph, Exact(gap=0.01, seconds=30), "both")
+    for updates in (False, True):
+        label = f"AND-OR, joins{', with updates' if updates else ''}, 400 views"
+        for gap in (0.0, 0.01):
+            yield timed_row(label, random_memo(Random(5), 400, updates=updates), Exact(gap=gap, seconds=30), "space")
     for nodes in (100, 400):
         for updates in (False, True):
             label = f"AND-OR, any view over any{', with updates' if updates else ''}, {nodes} views"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
+from math import prod
 from random import Random
 from typing import Literal as OneOf
 
@@ -226,6 +227,58 @@ def random_and_or_graph(rng: Random, n: int, *, updates: bool = False, layouts: 
     return ViewGraph(tuple(nodes))
 
 
+def random_memo(rng: Random, n: int, *, updates: bool = False) -> ViewGraph:
+    """What an optimizer knows of aggregates over joins, until there are n views: every connected set of a query's
+    tables is a view, and so is the aggregate; a set is joined from any two that make it up.
+
+    A snowflake of twelve tables, a thousand to a million rows each; a join keeps 0.2 to 1 of the larger one. A change
+    is a hundredth of what it is a change of.
+    """
+    rows = sorted((10 ** rng.uniform(3, 6) for _ in range(12)), reverse=True)
+    joins = {table: rng.randrange(table) for table in range(1, 12)}  # each with a larger one, which refers to it
+    left = {table: rng.uniform(0.2, 1.0) for table in joins}
+
+    def size(tables: frozenset[int]) -> float:
+        return round(rows[min(tables)] * prod(left[table] for table in tables - {min(tables)}))
+
+    names = {frozenset((table,)): f"t{table}" for table in range(12)}
+    nodes = [View(name, size=size(s), reading=size(s), change=size(s) / 100) for s, name in names.items()]
+
+    def add(name: str, size: float, arcs: tuple[Arc, ...], queries: float = 0.0) -> None:
+        often = round(rng.uniform(0.0, 1.0), 3) if updates else 0.0
+        nodes.append(View(name, arcs, size, size, queries, often, maintenance=size / 100, change=size / 100))
+
+    while len(nodes) < n:
+        asked = {rng.randrange(12)}
+        for _ in range(rng.randint(1, 4)):
+            asked.add(rng.choice(sorted(_beside(asked, joins))))
+        for tables in _connected(frozenset(asked), joins):
+            if tables not in names:
+                names[tables] = "".join(f"t{table}" for table in sorted(tables))
+                halves = ((half, tables - half) for half in names if half < tables and min(tables) in half)
+                made = [(names[a], names[b]) for a, b in halves if b in names]
+                add(names[tables], size(tables), tuple(Arc(two, size(tables), size(tables) / 100) for two in made))
+        read = size(frozenset(asked))
+        groups = max(1.0, round(read * 10 ** rng.uniform(-4, -1)))
+        arc = Arc((names[frozenset(asked)],), groups, groups / 100)
+        add(f"q{len(nodes)}", groups, (arc,), round(rng.uniform(0.1, 1.0), 3))
+    return ViewGraph(tuple(nodes))
+
+
+def _beside(tables: Iterable[int], joins: Mapping[int, int]) -> set[int]:
+    """The tables that are joined with one of these."""
+    return {b for pair in joins.items() for a, b in (pair, pair[::-1]) if a in tables} - set(tables)
+
+
+def _connected(tables: frozenset[int], joins: Mapping[int, int]) -> list[frozenset[int]]:
+    """All connected subsets, smaller ones first."""
+    found = larger = {frozenset((table,)) for table in tables}
+    while larger:
+        larger = {some | {b} for some in larger for b in _beside(some, joins) & tables}
+        found = found | larger
+    return sorted(found, key=lambda some: (len(some), sorted(some)))
+
+
 def _keepable(node: View | Layout) -> bool:
     return isinstance(node, View) and node.keepable
 
@@ -255,5 +308,7 @@ FAMILIES: dict[str, Callable[[Random, int], ViewGraph]] = {
     "AND with layouts": _and_layouts,
     "AND-OR": random_and_or_graph,
     "AND-OR with updates": partial(random_and_or_graph, updates=True),
+    "AND-OR, joins": random_memo,
+    "AND-OR, joins, with updates": partial(random_memo, updates=True),
     "AND-OR with updates and layouts": partial(random_and_or_graph, updates=True, layouts=True),
 }
