@@ -11,9 +11,10 @@ from viewkeeper.algebra.node import walk
 from viewkeeper.algebra.reasons import Reason
 from viewkeeper.algebra.relations import Scan
 from viewkeeper.algebra.scalars import Clock
-from viewkeeper.changes.refresh import MergeBag, MergeGroups, MergeTop, maintenance
+from viewkeeper.changes.kept import Kept
+from viewkeeper.changes.merge import MergeBag, MergeGroups, MergeTop
+from viewkeeper.changes.refresh import maintenance
 from viewkeeper.changes.rules import Applied, applied_rules
-from viewkeeper.changes.stored import Kept
 from viewkeeper.changes.weights import Changed
 from viewkeeper.errors import SqlError, ViewkeeperError
 from viewkeeper.overview import change_sql, installed_text, kept_text, planned, sql_by_parts, steps

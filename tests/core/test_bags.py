@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from viewkeeper.algebra.relations import Aggregate, Changes, Field, Item, Join, JoinKind, Measure, Project, Scan
 from viewkeeper.algebra.relations import ScanColumn as Col
 from viewkeeper.algebra.scalars import ONE, Column, Literal, Scalar, Verbatim, call
-from viewkeeper.changes.stored import average
+from viewkeeper.changes.states import average
 from viewkeeper.testing import values
 from viewkeeper.testing.bags import TableStates, evaluate, measured, signed
 from viewkeeper.testing.values import Row, Value, cast, compiled, fits, literal

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from reading import TABLES, bound, follows_every_change, reads_what_is_written
 
 from viewkeeper.algebra.relations import names
-from viewkeeper.changes.stored import KeptGroups, stored_form
+from viewkeeper.changes.kept import KeptGroups
+from viewkeeper.changes.stored import stored_form
 from viewkeeper.errors import SqlError
 from viewkeeper.sql.bind import Bound, bind
 from viewkeeper.sql.expressions import Refusal

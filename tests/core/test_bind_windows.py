@@ -10,7 +10,8 @@ from reading import TABLES, bound, follows_every_change, reads_what_is_written
 from viewkeeper.algebra.node import walk
 from viewkeeper.algebra.orders import without_ties
 from viewkeeper.algebra.relations import Window, names
-from viewkeeper.changes.stored import KeptGroups, stored_form
+from viewkeeper.changes.kept import KeptGroups
+from viewkeeper.changes.stored import stored_form
 from viewkeeper.sql.unparse import unparse
 from viewkeeper.testing.bags import TableStates, evaluate
 from viewkeeper.testing.histories import History, histories

@@ -27,9 +27,11 @@ from viewkeeper.algebra.relations import (
     names,
 )
 from viewkeeper.changes.drift import STEPS
+from viewkeeper.changes.kept import Kept, KeptGroups, KeptTop
+from viewkeeper.changes.merge import MergeBag, MergeGroups, MergeTop
 from viewkeeper.changes.propagate import change
-from viewkeeper.changes.refresh import Maintenance, MergeBag, MergeGroups, MergeTop, maintenance
-from viewkeeper.changes.stored import Kept, KeptGroups, KeptTop, stored_form
+from viewkeeper.changes.refresh import Maintenance, maintenance
+from viewkeeper.changes.stored import stored_form
 from viewkeeper.changes.weights import Changed, before, net
 from viewkeeper.testing.bags import (
     Bag,

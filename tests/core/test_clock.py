@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from viewkeeper.algebra.clock import CLOCK, in_filters, misplaced
 from viewkeeper.algebra.relations import Aggregate, Filter, Item, Join, Measure, Project, Relation, Scan, ScanColumn
 from viewkeeper.algebra.scalars import Clock, Column, Scalar, call
+from viewkeeper.changes.kept import KeptBag
 from viewkeeper.changes.propagate import change
 from viewkeeper.changes.refresh import maintenance
-from viewkeeper.changes.stored import KeptBag, stored_form
+from viewkeeper.changes.stored import stored_form
 from viewkeeper.changes.weights import before
 from viewkeeper.sql.clock import at_moment, clock_functions
 from viewkeeper.testing.bags import difference, evaluate, signed

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from viewkeeper.algebra.node import walk
 from viewkeeper.algebra.relations import Aggregate, Measure, Scan, ScanColumn, names
+from viewkeeper.changes.kept import KeptGroups
 from viewkeeper.changes.refresh import Maintenance, maintenance
-from viewkeeper.changes.stored import KeptGroups, stored_form
+from viewkeeper.changes.stored import stored_form
 from viewkeeper.testing.bags import Bag, TableStates, apply, evaluate, without_doubt
 
 pytestmark = pytest.mark.core

@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 
 from viewkeeper.algebra.relations import Item, Relation
 from viewkeeper.algebra.scalars import ZERO, Column, call
+from viewkeeper.changes.kept import COUNT
+from viewkeeper.changes.merge import CHANGE, OLD, MergeGroups
 from viewkeeper.changes.propagate import change
-from viewkeeper.changes.refresh import CHANGE, OLD, MergeGroups, maintenance
-from viewkeeper.changes.stored import COUNT, stored_form
+from viewkeeper.changes.refresh import maintenance
+from viewkeeper.changes.stored import stored_form
 from viewkeeper.runtime.install import CHANGE_VIEW, merged_groups, merged_into
 from viewkeeper.sql.unparse import unparse
 from viewkeeper.testing.bags import Tables, evaluate

@@ -29,8 +29,9 @@ from viewkeeper.algebra.relations import (
     names,
 )
 from viewkeeper.algebra.scalars import Column, Literal, Scalar, call
+from viewkeeper.changes.merge import MergeBag, MergeGroups, MergeTop
 from viewkeeper.changes.propagate import change
-from viewkeeper.changes.refresh import MergeBag, MergeGroups, MergeTop, maintenance
+from viewkeeper.changes.refresh import maintenance
 from viewkeeper.changes.stored import stored_form
 from viewkeeper.changes.weights import before
 from viewkeeper.here.compute import Computer, can_compute

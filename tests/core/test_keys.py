@@ -34,10 +34,12 @@ from viewkeeper.algebra.relations import (
     pass_through,
 )
 from viewkeeper.algebra.scalars import ONE, TRUE, ZERO, Clock, Column, Scalar, call
+from viewkeeper.changes.kept import KeptGroups
+from viewkeeper.changes.merge import MergeBag
 from viewkeeper.changes.propagate import change
 from viewkeeper.changes.references import questions
-from viewkeeper.changes.refresh import Maintenance, MergeBag, maintenance
-from viewkeeper.changes.stored import KeptGroups, stored_form
+from viewkeeper.changes.refresh import Maintenance, maintenance
+from viewkeeper.changes.stored import stored_form
 from viewkeeper.changes.weights import Changed, ChangeKind, before
 from viewkeeper.testing.bags import Bag, Tables, apply, difference, evaluate, signed
 from viewkeeper.testing.choices import Choices, both

@@ -32,10 +32,11 @@ from viewkeeper.algebra.relations import (
     pass_through,
 )
 from viewkeeper.algebra.scalars import ONE, TRUE, Column, Scalar, call
+from viewkeeper.changes.kept import KeptBag
 from viewkeeper.changes.own import OWN
 from viewkeeper.changes.propagate import change
 from viewkeeper.changes.refresh import Maintenance, maintenance, tables_read
-from viewkeeper.changes.stored import KeptBag, stored_form
+from viewkeeper.changes.stored import stored_form
 from viewkeeper.changes.weights import Changed, ChangeKind, before
 from viewkeeper.planner.build import Situation, choose_reading
 from viewkeeper.planner.cost import Sizes

@@ -32,10 +32,11 @@ from viewkeeper.algebra.relations import (
 )
 from viewkeeper.algebra.restriction import Conditions
 from viewkeeper.algebra.scalars import TRUE, Clock, Column, Literal, Scalar, call, columns, conjunction
+from viewkeeper.changes.kept import KeptBag
 from viewkeeper.changes.propagate import change
 from viewkeeper.changes.refresh import maintenance
 from viewkeeper.changes.relevance import narrowed, rows_that_matter
-from viewkeeper.changes.stored import KeptBag, stored_form
+from viewkeeper.changes.stored import stored_form
 from viewkeeper.changes.weights import before
 from viewkeeper.overview import explain
 from viewkeeper.sql.bind import Bound, bind

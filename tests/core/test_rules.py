@@ -14,9 +14,10 @@ from shop import LINES, ON_ORDER, ORDERS, equal, scan
 from viewkeeper.algebra.node import walk
 from viewkeeper.algebra.relations import Join, Relation, Values, Window
 from viewkeeper.changes import propagate, refresh, rules
+from viewkeeper.changes.kept import Kept, KeptBag
 from viewkeeper.changes.refresh import maintenance
 from viewkeeper.changes.rules import Rule, applied_rules
-from viewkeeper.changes.stored import Kept, KeptBag, stored_form
+from viewkeeper.changes.stored import stored_form
 from viewkeeper.changes.weights import Changed
 from viewkeeper.testing.histories import SCHEMAS, History
 from viewkeeper.testing.strategies import changing_views, views

@@ -27,8 +27,9 @@ from viewkeeper.algebra.relations import (
 )
 from viewkeeper.algebra.scalars import Cast, Column, Literal
 from viewkeeper.algebra.settled import in_order, settled, why_not_settled
+from viewkeeper.changes.kept import KeptBag
 from viewkeeper.changes.refresh import maintenance
-from viewkeeper.changes.stored import KeptBag, stored_form, why_not_maintainable
+from viewkeeper.changes.stored import stored_form, why_not_maintainable
 from viewkeeper.changes.weights import net, weighted
 from viewkeeper.errors import Position
 from viewkeeper.sql.render import render

@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 
 from viewkeeper.algebra.relations import Aggregate, Item, Measure, Project, Scan, ScanColumn, names, pass_through
 from viewkeeper.algebra.scalars import Literal
-from viewkeeper.changes.refresh import MergeGroups, maintenance, tables_read
-from viewkeeper.changes.stored import KeptGroups, stored_form, why_not_maintainable
+from viewkeeper.changes.kept import KeptGroups
+from viewkeeper.changes.merge import MergeGroups
+from viewkeeper.changes.refresh import maintenance, tables_read
+from viewkeeper.changes.stored import stored_form, why_not_maintainable
 from viewkeeper.changes.weights import ChangeKind
 from viewkeeper.sql.render import render
 from viewkeeper.sql.unparse import unparse

@@ -21,9 +21,10 @@ from viewkeeper.algebra.relations import (
     pass_through,
 )
 from viewkeeper.algebra.scalars import Column, Scalar, call
+from viewkeeper.changes.kept import COUNT
 from viewkeeper.changes.propagate import change
 from viewkeeper.changes.refresh import maintenance
-from viewkeeper.changes.stored import COUNT, stored_form
+from viewkeeper.changes.stored import stored_form
 from viewkeeper.testing import vectors
 from viewkeeper.testing.bags import Bag, Tables, apply, evaluate, signed
 from viewkeeper.testing.values import Row

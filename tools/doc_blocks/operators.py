@@ -10,8 +10,8 @@ from doc_blocks.markdown import fenced, sql
 from viewkeeper.algebra.display import show
 from viewkeeper.algebra.relations import Field, Measure, Project
 from viewkeeper.algebra.scalars import Column
-from viewkeeper.changes.refresh import MergeBag, MergeGroups, MergeTop
-from viewkeeper.changes.stored import KeptGroups
+from viewkeeper.changes.kept import KeptGroups
+from viewkeeper.changes.merge import MergeBag, MergeGroups, MergeTop
 from viewkeeper.runtime import install
 from viewkeeper.sql.unparse import unparse
 

@@ -31,8 +31,9 @@ from viewkeeper.algebra.relations import (
 )
 from viewkeeper.algebra.scalars import Cast, Column, Scalar, conjunction, own_columns, rebuild, substitute
 from viewkeeper.algebra.types import FLOATING
+from viewkeeper.changes.kept import Kept, KeptBag, KeptGroups, KeptTop
 from viewkeeper.changes.same import Flat, flat, same_leaves, signature
-from viewkeeper.changes.stored import WIDE_INTEGER, Kept, KeptBag, KeptGroups, KeptTop
+from viewkeeper.changes.states import WIDE_INTEGER
 
 # Integers of which no group has so many that their sum leaves bigint.
 _SHORT = frozenset({"tinyint", "smallint", "int"})

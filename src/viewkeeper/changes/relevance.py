@@ -36,7 +36,7 @@ from viewkeeper.algebra.relations import (
 )
 from viewkeeper.algebra.restriction import Conditions, any_of
 from viewkeeper.algebra.scalars import FALSE, NULL, Column, Scalar, columns, conjunction, conjuncts, substitute
-from viewkeeper.changes.stored import Kept, KeptBag, KeptGroups, KeptTop
+from viewkeeper.changes.kept import Kept, KeptBag, KeptGroups, KeptTop
 from viewkeeper.errors import InternalError
 
 Demand = list[Scalar]

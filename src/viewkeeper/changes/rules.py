@@ -33,7 +33,7 @@ from viewkeeper.algebra.relations import (
 )
 from viewkeeper.changes import propagate, refresh
 from viewkeeper.changes.groups import join_key
-from viewkeeper.changes.stored import Kept, KeptBag, KeptGroups, KeptTop
+from viewkeeper.changes.kept import Kept, KeptBag, KeptGroups, KeptTop
 from viewkeeper.changes.touched import parts
 from viewkeeper.changes.weights import Changed
 from viewkeeper.errors import InternalError

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from viewkeeper.algebra.relations import WEIGHT
-from viewkeeper.changes.refresh import CHANGE, OLD, MergeBag, MergeGroups, MergeTop
-from viewkeeper.changes.stored import COUNT, WHOLE
+from viewkeeper.changes.kept import COUNT, WHOLE
+from viewkeeper.changes.merge import CHANGE, OLD, MergeBag, MergeGroups, MergeTop
 from viewkeeper.here.orders import in_order
 from viewkeeper.here.rows import Flags, Places, RowsHere, flags, pairs, stacked
 from viewkeeper.here.types import arrow_type, as_type

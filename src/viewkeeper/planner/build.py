@@ -9,11 +9,12 @@ from viewkeeper.algebra.keys import NOTHING, Declared
 from viewkeeper.algebra.reasons import Reason
 from viewkeeper.algebra.relations import Relation
 from viewkeeper.changes.counts import RowCounts
+from viewkeeper.changes.kept import Kept, KeptGroups
 from viewkeeper.changes.lookup import KNOWN_ROWS
+from viewkeeper.changes.merge import Merge, MergeBag, MergeTop, found_by
 from viewkeeper.changes.order import fewest_first
 from viewkeeper.changes.own import OWN
-from viewkeeper.changes.refresh import Maintenance, Merge, MergeBag, MergeTop, found_by, maintenance
-from viewkeeper.changes.stored import Kept, KeptGroups
+from viewkeeper.changes.refresh import Maintenance, maintenance
 from viewkeeper.changes.weights import ChangeKind
 from viewkeeper.planner.cost import (
     APPEND,

@@ -10,22 +10,14 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as f
 
 from viewkeeper.algebra.relations import WEIGHT, Relation, names
+from viewkeeper.changes.kept import WHOLE, KeptBag
 from viewkeeper.changes.lookup import KNOWN_HERE, KNOWN_ROWS
 from viewkeeper.changes.meeting import only_meeting
+from viewkeeper.changes.merge import MergeBag, MergeGroups, MergeTop
 from viewkeeper.changes.order import fewest_first
 from viewkeeper.changes.own import OWN
 from viewkeeper.changes.parts import by_parts
-from viewkeeper.changes.refresh import (
-    DOUBTED,
-    Doubt,
-    Maintenance,
-    MergeBag,
-    MergeGroups,
-    MergeTop,
-    maintenance,
-    tables_read,
-)
-from viewkeeper.changes.stored import WHOLE, KeptBag
+from viewkeeper.changes.refresh import DOUBTED, Doubt, Maintenance, maintenance, tables_read
 from viewkeeper.changes.together import read_once
 from viewkeeper.errors import NotIncrementalError
 from viewkeeper.here.merge import came_and_went

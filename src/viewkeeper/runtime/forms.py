@@ -8,8 +8,9 @@ from typing import Protocol
 
 from viewkeeper.algebra.node import walk
 from viewkeeper.algebra.relations import Measure, Relation, Scan, ScanColumn, Top, Window
+from viewkeeper.changes.kept import Kept, KeptBag
 from viewkeeper.changes.relevance import narrowed
-from viewkeeper.changes.stored import Kept, KeptBag, StoredForm, storable_names, stored_form
+from viewkeeper.changes.stored import StoredForm, storable_names, stored_form
 from viewkeeper.errors import InternalError
 from viewkeeper.sql.clock import at_moment
 from viewkeeper.sql.leaves import Leaves

@@ -9,10 +9,10 @@ from typing import TypeVar
 import pyarrow as pa
 
 from viewkeeper.algebra.relations import Changes, Relation, Scan
+from viewkeeper.changes.kept import WHOLE
 from viewkeeper.changes.lookup import MOST_LOOKED_THROUGH
+from viewkeeper.changes.merge import Merge, MergeBag, MergeGroups, MergeTop, found_by
 from viewkeeper.changes.own import OWN
-from viewkeeper.changes.refresh import Merge, MergeBag, MergeGroups, MergeTop, found_by
-from viewkeeper.changes.stored import WHOLE
 from viewkeeper.here.compute import Computer, can_compute
 from viewkeeper.here.merge import Merged, appended, came_and_went, merged_bag, merged_groups, merged_top
 from viewkeeper.here.rows import RowsHere

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from viewkeeper.algebra.identity import identity, is_comparable
 from viewkeeper.algebra.relations import WEIGHT, Field
 from viewkeeper.algebra.scalars import Column
-from viewkeeper.changes.refresh import CHANGE, DOUBTED, OLD, Doubt, MergeBag, MergeGroups, MergeTop
-from viewkeeper.changes.stored import COUNT, WHOLE
+from viewkeeper.changes.kept import COUNT, WHOLE
+from viewkeeper.changes.merge import CHANGE, OLD, MergeBag, MergeGroups, MergeTop
+from viewkeeper.changes.refresh import DOUBTED, Doubt
 from viewkeeper.planner.plan import Install
 from viewkeeper.sql.render import order_text, quote, render, string_literal
 from viewkeeper.store.commits import Mode

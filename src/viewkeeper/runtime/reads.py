@@ -9,18 +9,16 @@ both.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial, reduce
+from functools import partial
 from itertools import count
 from math import isfinite
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as f
-from pyspark.sql.types import StructType
 
 from viewkeeper.algebra.keys import Declared
 from viewkeeper.algebra.node import walk
@@ -48,15 +46,15 @@ from viewkeeper.errors import ViewkeeperError
 from viewkeeper.runtime import spreads
 from viewkeeper.runtime.checkpoints import checkpointed
 from viewkeeper.runtime.few import FETCHED_ROWS, PLANNED_ROWS, fetched, given, set_down
+from viewkeeper.runtime.frames import rows_of
 from viewkeeper.runtime.seen import Asked, FirstRead, Here, few, here, many
-from viewkeeper.sql.render import quote, string_literal
+from viewkeeper.sql.render import quote
 from viewkeeper.sql.unparse import unparse
 from viewkeeper.store.changes import CHANGE_TYPE, Feed, FeedFiles, Files
-from viewkeeper.store.files import DataFiles, file_name, local
+from viewkeeper.store.files import DataFiles
 from viewkeeper.store.leaves import SIGN, PinnedLeaves
 from viewkeeper.store.log import Masked, TableLog
 from viewkeeper.store.rows import FileRows, Part
-from viewkeeper.store.vectors import Places
 
 MOST_READ_ALONE = 5_000_000  # where Spark has other machines, they read more than this sooner
 _FOUND = 5  # times as many rows as may have changed; of 20 000, Spark is given all in a tenth of a second
@@ -370,26 +368,6 @@ class ReadOnce:
         """Of these, those that something is compared with, and whose values can be told."""
         read = {c.source: c.type for n in self.states if n.table == table for c in n.columns if c.name in self.compared}
         return tuple(spreads.told(read))
-
-
-def rows_of(session: SparkSession, files: DataFiles) -> DataFrame:
-    """All rows of the files that were not deleted."""
-    schema = StructType.fromJson(json.loads(files.schema))
-    reader, parts = session.read.schema(schema), []
-    if files.whole:
-        parts.append(reader.parquet(*map(local, files.whole)))
-    if files.masked:
-        gone = " OR ".join(_is_at(path, at) for path, at in files.masked)
-        parts.append(reader.parquet(*(local(path) for path, _ in files.masked)).where(f"NOT ({gone})"))
-    if files.only_at:
-        there = " OR ".join(_is_at(path, at) for path, at in files.only_at)
-        parts.append(reader.parquet(*(local(path) for path, _ in files.only_at)).where(there))
-    return reduce(DataFrame.unionAll, parts) if parts else session.createDataFrame([], schema)
-
-
-def _is_at(path: str, at: Places) -> str:
-    name = string_literal(file_name(path))
-    return f"(_metadata.file_name = {name} AND _metadata.row_index IN ({', '.join(map(str, at.tolist()))}))"
 
 
 def _masked(log: TableLog, version: int, files: Sequence[Masked], weight: int) -> DataFiles | None:

@@ -38,7 +38,8 @@ from viewkeeper.algebra.scalars import Call, Scalar, parts
 from viewkeeper.algebra.settled import in_order
 from viewkeeper.algebra.sketches import SKETCHES
 from viewkeeper.algebra.types import decimal_parts
-from viewkeeper.changes.refresh import CHANGE, DOUBTED, OLD, Maintenance, Merge, MergeBag, MergeGroups, MergeTop
+from viewkeeper.changes.merge import CHANGE, OLD, Merge, MergeBag, MergeGroups, MergeTop
+from viewkeeper.changes.refresh import DOUBTED, Maintenance
 from viewkeeper.testing import frames
 from viewkeeper.testing.values import EXACT, Row, Value, compiled, fits, rounded, sketched
 
