@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -57,7 +56,7 @@ class Commits:
             strategy=strategy,
             reason=reason,
             base=look.standing.version,
-            started=now(),
+            started=look.started,
             predicted=cost.seconds if cost else None,
             cost=cost_parts(cost) if cost else None,
             left=left,
@@ -162,11 +161,6 @@ class Commits:
         if view.namespace:
             session.sql(f"USE {canonical(view.namespace)}")
         return session
-
-
-def now() -> int:
-    """Milliseconds since 1970, as commits tell the time."""
-    return int(time.time() * 1000)
 
 
 @contextmanager

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-import time
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -38,7 +37,7 @@ from viewkeeper.sql.unparse import unparse
 from viewkeeper.store.changes import Unchanged
 from viewkeeper.store.leaves import Pin, PinnedLeaves
 from viewkeeper.store.registry import Registry
-from viewkeeper.store.views import COVERS_PROPERTY, VIEW_PROPERTY, Covered, Covers, RefreshNote, View
+from viewkeeper.store.views import COVERS_PROPERTY, VIEW_PROPERTY, Covered, Covers, RefreshNote, View, now
 
 _SHOWS = "viewkeeper.shows"  # a property of the Spark view: of which definition it is
 
@@ -221,7 +220,7 @@ def _first_note(view: View, covers: Covers, reason: str) -> RefreshNote:
         strategy="recompute",
         reason=reason,
         base=-1,
-        started=int(time.time() * 1000),
+        started=now(),
         install="create",
     )
 

@@ -27,7 +27,7 @@ from viewkeeper.planner.cost import QUERY, Cost
 from viewkeeper.planner.plan import Install, Maintain, Nothing, Outcome, Recompute, Refuse, Step
 from viewkeeper.runtime import install
 from viewkeeper.runtime.checkpoints import checkpointed
-from viewkeeper.runtime.commit import Commits, now
+from viewkeeper.runtime.commit import Commits
 from viewkeeper.runtime.failures import NotThisTimeError, translated
 from viewkeeper.runtime.first import read_first
 from viewkeeper.runtime.forms import content_query, form_of
@@ -66,7 +66,6 @@ class Job:
     leaves: ReadOnce
     change: str
     tell: Tell
-    started: int
     left: float
     small: bool
     computed: bool = False
@@ -106,7 +105,7 @@ class Executor:
                     hint=f"REFRESH MATERIALIZED VIEW {look.view.name} FULL recomputes it",
                 ) from why
             full = step.recompute_cost if isinstance(step, Maintain) else step.cost
-            return self.recompute(reason, look, tell, full)
+            return self.recompute(reason, look.from_now, tell, full)
 
     def run(self, step: Step, look: Look, tell: Tell) -> Outcome:
         match step:
@@ -134,7 +133,6 @@ class Executor:
     # From changes
 
     def maintain(self, step: Maintain, look: Look, tell: Tell) -> Outcome:
-        started = now()
         session = self.session(look.view, SMALL_STEP)
         tell("computing its change")
         with translated(look.view):
@@ -145,11 +143,11 @@ class Executor:
             found = known_better(step.maintenance, look, leaves)
             if found.nothing:
                 note = self.commits.note(look, "incremental", step.reason, QUERY, QUERY.times(step.cost))
-                return self.untouched(look, replace(note, started=started))
+                return self.untouched(look, note)
             closer = seen_closer(found, look.situation, leaves.rows_first, step.recompute_cost, self.settings)
             if isinstance(closer, Recompute):
                 left = closer.instead_of.cost.times(step.cost) if closer.instead_of else None
-                return self.recompute(closer.reason, look, tell, closer.cost, left)
+                return self.recompute(closer.reason, look.from_now, tell, closer.cost, left)
             left, step = closer.cost.times(step.cost), closer
             leaves.mention([found.change])
             if OWN in tables_read(found.change):
@@ -159,9 +157,9 @@ class Executor:
                 by_spark = replace(self.settings, rows_here=0)
                 closer = seen_closer(found, look.situation, leaves.rows_first, step.recompute_cost, by_spark)
                 if isinstance(closer, Recompute):
-                    return self.recompute(closer.reason, look, tell, closer.cost, left)
+                    return self.recompute(closer.reason, look.from_now, tell, closer.cost, left)
                 step = closer
-            job = Job(step, look, session, leaves, "", tell, started, left, step.small)
+            job = Job(step, look, session, leaves, "", tell, left, step.small)
             if isinstance(change, RowsHere):
                 if (done := self.install_here(job, found.merge, change)) is not None:
                     return done
@@ -363,8 +361,7 @@ class Executor:
         return Outcome("recompute", reason, commit.rows_added or 0, before, "overwrite", note.predicted)
 
     def note_of(self, job: Job) -> RefreshNote:
-        note = self.commits.note(job.look, "incremental", job.step.reason, job.step.cost, job.left)
-        return replace(note, started=job.started)
+        return self.commits.note(job.look, "incremental", job.step.reason, job.step.cost, job.left)
 
     def session(self, view: View, more: Mapping[str, str]) -> SparkSession:
         return self.commits.session(view, more)

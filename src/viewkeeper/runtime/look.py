@@ -29,7 +29,7 @@ from viewkeeper.store.declared import declarations, relied_on
 from viewkeeper.store.leaves import Pin, PinnedLeaves
 from viewkeeper.store.log import Metadata, Snapshot, TableLog
 from viewkeeper.store.registry import Registry
-from viewkeeper.store.views import Covered, Covers, Standing, View, standing
+from viewkeeper.store.views import Covered, Covers, Standing, View, now, standing
 
 Moments = tuple[int, int]  # microseconds since 1970, of the old and of the new state
 
@@ -89,7 +89,10 @@ class Expected:
 
 @dataclass(frozen=True)
 class Look:
-    """A view, where it stands, and the situation that decides what to do about it."""
+    """A view, where it stands, and the situation that decides what to do about it.
+
+    started   when what is done about it began
+    """
 
     view: View
     standing: Standing
@@ -97,7 +100,13 @@ class Look:
     covers: Covers
     situation: Situation
     one_moment: bool
+    started: int
     moments: Moments | None = None
+
+    @property
+    def from_now(self) -> Look:
+        """The same, for another way: what was tried before is not part of what that takes."""
+        return replace(self, started=now())
 
     @property
     def leaves(self) -> PinnedLeaves:
@@ -107,6 +116,7 @@ class Look:
 
 def look(view: View, registry: Registry, versions: Versions, expected: Mapping[str, Expected] | None = None) -> Look:
     """The view's situation, from the logs alone."""
+    started = now()
     log = registry.log(view)
     stands = standing(log, view.id)
     pins: dict[str, Pin] = {}
@@ -157,14 +167,14 @@ def look(view: View, registry: Registry, versions: Versions, expected: Mapping[s
         own=versions.shown(view) if changed else Own(),
         known_here=can_compute,
     )
-    return Look(view, stands, pins, covers, situation, one_moment, moments)
+    return Look(view, stands, pins, covers, situation, one_moment, started, moments)
 
 
-def clock_moments(view: View, covers: Covers, now: int) -> Moments | None:
+def clock_moments(view: View, covers: Covers, moment: int) -> Moments | None:
     """The moment that the view covers and this one, if its text looks at the clock."""
     if not clock_functions(view.query):
         return None
-    return (covers[CLOCK].version if CLOCK in covers else now, now)
+    return (covers[CLOCK].version if CLOCK in covers else moment, moment)
 
 
 def is_later(view: View, moments: Moments) -> bool:
@@ -172,8 +182,8 @@ def is_later(view: View, moments: Moments) -> bool:
     if clock_functions(view.query) != {"CURRENT_DATE"}:
         return moments[0] != moments[1]
     zone = ZoneInfo(view.settings.get("spark.sql.session.timeZone") or "UTC")
-    then, now = (datetime.fromtimestamp(m / 1_000_000, zone).date() for m in moments)
-    return then != now
+    before, after = (datetime.fromtimestamp(m / 1_000_000, zone).date() for m in moments)
+    return before != after
 
 
 def _pin(view: View, table: str, stands: Standing, registry: Registry, versions: Versions) -> tuple[Pin, Snapshot]:

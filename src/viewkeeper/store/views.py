@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -133,6 +134,11 @@ class Covered:
 
 
 Covers = Mapping[str, Covered]
+
+
+def now() -> int:
+    """Milliseconds since 1970, as commits tell the time."""
+    return int(time.time() * 1000)
 
 
 @dataclass(frozen=True)
