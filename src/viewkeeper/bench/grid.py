@@ -65,7 +65,7 @@ def grid(mode: Mode) -> tuple[Case, ...]:
                 Sweep(TENTH_OF_A_PERCENT, _QUICK, rounds=2, by_hand=("v1", "w_q3")),
                 Sweep(Share(0.05), ("v1",), rounds=1),
                 Writers((100,), rounds=2),
-                Transactions(5),
+                Transactions(20),
                 DataGrowth(NewOrders(10), (0.01, 0.1), ("v1",), rounds=1),
                 CommitGrowth((1, 10)),
                 DepthGrowth((1, 3), rounds=1),

@@ -26,6 +26,8 @@ from viewkeeper.selection.program import Relaxation, Solution
 
 _NARROWER = 1 - 2e-6  # HiGHS may exceed a row by a millionth
 _LARGE = 0.1  # of the budget
+_FOR_FEW = 0.1  # of the time; where it does not suffice, the search among all finds more in the rest
+_LITTLE = 0.05  # of the gap: what costs so much less is worth finding early, since it is easier to prove
 _NONE = 1e-6  # kept by less is not kept
 _ROUNDING = 1e-6  # of the cost: what a reduced cost may be wrong by
 
@@ -61,8 +63,8 @@ class Search:
         relaxed = model.relax(self._left())
         if relaxed.values is not None:
             self.bound = max(self.bound, model.bound(relaxed))
-            few, half = model.kept(relaxed, _NONE) | self.kept, self.gap / 2
-            self._solve(few, (), half, self._left() / 2, self._enough(half))
+            few = model.kept(relaxed, _NONE) | self.kept
+            self._solve(few, (), self.gap / 2, self._left() * _FOR_FEW, self._enough(self.gap * _LITTLE))
             model, relaxed = self._decide(model, relaxed)
         if not self._is_proved() and time.monotonic() < self.end:
             enough = self._enough(self.gap)
