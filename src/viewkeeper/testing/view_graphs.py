@@ -248,7 +248,7 @@ def random_memo(rng: Random, n: int, *, updates: bool = False) -> ViewGraph:
         often = round(rng.uniform(0.0, 1.0), 3) if updates else 0.0
         nodes.append(View(name, arcs, size, size, queries, often, maintenance=size / 100, change=size / 100))
 
-    while len(nodes) < n:
+    while len(nodes) < n + len(rows):
         asked = {rng.randrange(12)}
         for _ in range(rng.randint(1, 4)):
             asked.add(rng.choice(sorted(_beside(asked, joins))))
