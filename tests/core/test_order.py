@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from viewkeeper.algebra.keys import Declared
+from viewkeeper.algebra.keys import Declared, ForeignKey
 from viewkeeper.algebra.relations import (
     WEIGHT,
     Aggregate,
@@ -27,9 +27,10 @@ from viewkeeper.algebra.relations import (
 )
 from viewkeeper.algebra.scalars import ONE, TRUE, Column, Scalar, call
 from viewkeeper.changes.counts import FEW, RowCounts
+from viewkeeper.changes.lookup import KNOWN_HERE
 from viewkeeper.changes.order import connected, fewest_first
 from viewkeeper.changes.propagate import change
-from viewkeeper.planner.cost import LOOKED_UP, Sizes, reading, reading_here
+from viewkeeper.planner.cost import FOLLOWED_HERE, FOUND_HERE, LOOKED_UP, Sizes, reading, reading_here
 from viewkeeper.sql.leaves import CurrentTables
 from viewkeeper.sql.unparse import unparse
 from viewkeeper.testing.bags import evaluate, signed
@@ -218,4 +219,26 @@ def test_what_can_be_brought_here_is_reckoned_by_what_this_process_takes() -> No
 
     assert read(new, 1_000_000) and read(crossed, 1_000_000)
     assert not read(crossed, 100_000)  # as settings have it
-    assert not read(new, 1_000_000, changed=400_000) and not read(new, 1_000_000, here=False)
+    assert not read(new, 1_000_000, changed=KNOWN_HERE + 1) and not read(new, 1_000_000, here=False)
+
+
+@pytest.mark.parametrize(("changed", "orders"), [(100, 1_000), (150_000, 1_500_000), (300_000, 1_500_000)])
+def test_rows_that_refer_to_a_changed_one_are_reckoned_with(changed: int, orders: int) -> None:
+    """Ten orders for each customer, at most all; one customer for each order."""
+    tables = {"customer": 150_000, "orders": 1_500_000}
+    referring = replace(KEYS, references=(ForeignKey("orders", ("o_customer",), "customer", ("c_key",)),))
+
+    def moved(rel: Relation, table: str) -> int:
+        sizes = {t: Sizes(rows, changed if t == table else 0, here=True) for t, rows in tables.items()}
+        found = reading_here(rel, sizes, 2_000_000, referring)
+        assert found is not None
+        return found.rows_moved - FOLLOWED_HERE * changed
+
+    same_customer = same("c_key", "o_customer")
+    assert (
+        moved(Join(Changes("customer", CUSTOMER.columns), ORDERS, "inner", same_customer), "customer")
+        == FOUND_HERE * orders
+    )
+    assert moved(
+        Join(CUSTOMER, Changes("orders", ORDERS.columns), "inner", same_customer), "orders"
+    ) == FOUND_HERE * min(changed, 150_000)

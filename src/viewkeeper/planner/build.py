@@ -174,7 +174,7 @@ def _computing(change: Maintenance, s: Situation, settings: Settings) -> tuple[C
     rows, changed = ({t: known.rows for t, known in sizes.items()}, {t: z.change_rows for t, z in sizes.items()})
     ordered = fewest_first(change.change, RowCounts(rows, changed, s.declared))
     known = settings.rows_here > 0 and s.known_here(ordered)
-    here = reading_here(ordered, sizes, settings.rows_here) if known else None
+    here = reading_here(ordered, sizes, settings.rows_here, s.declared) if known else None
     if here is not None:
         return COMPUTE_HERE + here, "here"
     return QUERY + reading(ordered, sizes, s.declared, KNOWN_ROWS), "incremental"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import astuple, dataclass, field, replace
 from math import isinf
 
@@ -101,6 +101,7 @@ OWN_HERE = 100_000  # rows of a view that this process rewrites
 # and 10 % of all tables of the benchmark that was 1 to 4 microseconds a row by this process, 2 to 4 by Spark.
 FOLLOWED = 20
 FOLLOWED_HERE = 12
+FOUND_HERE = 6  # the same of a row that was looked up
 LOOKED_UP = 10  # times as many rows are looked through for values as are read and joined in the same time
 # MERGE joins all rows of a view with the change, once to find the touched files and once to write these anew. Keys that
 # are spread over the view touch all of them.
@@ -144,16 +145,17 @@ def reading(rel: Relation, sizes: Mapping[str, Sizes], declared: Declared = NOTH
     return total
 
 
-def reading_here(rel: Relation, sizes: Mapping[str, Sizes], most: int) -> Cost | None:
+def reading_here(rel: Relation, sizes: Mapping[str, Sizes], most: int, declared: Declared = NOTHING) -> Cost | None:
     """The same by this process, of at most so many rows each; None where not all can be brought."""
     tables = {table: size.rows for table, size in sizes.items()}
-    found, total = _Lookups(sizes, tables, KNOWN_HERE), Cost()
+    found, total = _Lookups(sizes, tables, KNOWN_HERE, declared), Cost()
     nodes = list(walk(looked_up(rel, found.changed(rel), found)))
     filtered = {node.input for node in nodes if isinstance(node, Filter)}
     for node in nodes:
         match node:
             case Scan(table) if table in found.rows:
-                total += Cost(rows_read=found.rows[table] // LOOKED_UP) + LEAF_HERE
+                total += Cost(rows_read=found.rows[table] // LOOKED_UP, rows_moved=FOUND_HERE * found.about[table])
+                total += LEAF_HERE
             case Scan(table) | Changes(table) if table not in sizes or not sizes[table].here:
                 return None
             case Scan(table):
@@ -180,12 +182,15 @@ class _Lookups:
 
     tables   the rows of tables, to which it adds about how many would be found
     most     rows of a change whose values are known
+    about    how many rows it would find, were all changed rows to ask for them
     """
 
     sizes: Mapping[str, Sizes]
     tables: dict[str, int]
     most: int
+    declared: Declared = NOTHING
     rows: dict[str, int] = field(default_factory=dict)
+    about: dict[str, int] = field(default_factory=dict)
 
     def changed(self, change: Relation) -> Changed:
         """The columns of changes whose values will be known."""
@@ -202,7 +207,18 @@ class _Lookups:
             return None
         name = " ".join(("found in", scan.table, scan.state, *sorted(asked)))
         self.rows[name], self.tables[name] = table.rows, min(table.rows, self.most)
+        changed = sum(known.change_rows for known in self.sizes.values())
+        self.about[name] = min(table.rows, int(changed * self.per_value(scan.table, asked)))
         return Found(name, _told(scan.columns), fulfil=True)
+
+    def per_value(self, table: str, asked: Iterable[str]) -> float:
+        """About how many rows have one value of these columns: as many as refer to one row of another table."""
+        columns = {column.lower() for column in asked}
+        if any(key <= columns for key in self.declared.keys.get(table, ())):
+            return 1
+        referring = (r for r in self.declared.references if r.child == table and columns.issuperset(r.columns))
+        parents = [self.sizes[r.parent].rows for r in referring if r.parent in self.sizes]
+        return self.sizes[table].rows / max(parents) if any(parents) else 1
 
 
 def _told(columns: tuple[ScanColumn, ...]) -> dict[str, Told]:
