@@ -172,10 +172,15 @@ def _computed_by(step: Maintain) -> str:
 
 def _cost_text(cost: Cost) -> str:
     parts = (
-        f"{cost.rows_read:,} rows in {cost.reads} reads, {cost.rows_moved:,} rows moved, "
-        f"{cost.rows_written:,} rows written, {cost.fixed:.2f} s fixed"
+        f"{cost.rows_read:,} rows, {_size(cost.bytes_read)} and {cost.files:,} files in {cost.reads} reads, "
+        f"{cost.rows_moved:,} rows moved, {cost.rows_written:,} rows, {_size(cost.bytes_written)} written, "
+        f"{cost.fixed:.2f} s fixed"
     )
     return f"{cost.seconds:.2f} s ({parts})"
+
+
+def _size(size: int) -> str:
+    return f"{size / 1_000_000:,.1f} MB" if size >= 100_000 else f"{size / 1_000:,.1f} kB"
 
 
 # The SQL

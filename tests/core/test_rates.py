@@ -21,7 +21,9 @@ from viewkeeper.settings import Settings
 
 pytestmark = pytest.mark.core
 
-SLOW_DISK = Rates(fixed=2.0, per_read=0.2, per_row_read=4e-6, per_row_moved=1e-7, per_row_written=5e-7)
+SLOW_DISK = Rates(
+    fixed=2.0, per_read=0.2, per_row_read=4e-6, per_byte_read=1e-8, per_row_moved=1e-7, per_row_written=5e-7
+)
 
 
 def refreshes(rates: Rates, number: int, noise: float = 0.0, seed: int = 1) -> list[Sample]:
@@ -31,7 +33,16 @@ def refreshes(rates: Rates, number: int, noise: float = 0.0, seed: int = 1) -> l
     for _ in range(number):
         size = 10 ** chance.uniform(2, 7)
         written, moved = int(size * chance.random()), int(2 * size * chance.random())
-        cost = Cost(int(size), written, chance.randint(1, 6), chance.choice([0.3, 0.6, 0.9]), moved)
+        cost = Cost(
+            fixed=chance.choice([0.3, 0.6, 0.9]),
+            reads=chance.randint(1, 6),
+            files=chance.randint(1, 60),
+            rows_read=int(size),
+            bytes_read=int(size * chance.uniform(1, 100)),
+            rows_moved=moved,
+            rows_written=written,
+            bytes_written=int(written * chance.uniform(10, 200)),
+        )
         found.append(Sample(cost, cost.at(rates).seconds * chance.uniform(1 - noise, 1 + noise)))
     return found
 
@@ -86,6 +97,28 @@ def test_auto_chooses_by_what_refreshes_took() -> None:
     ]
     assert [type(step) for step in chosen] == [Recompute, Maintain]
     assert all(step.cost.seconds < 1 for step in chosen if isinstance(step, Maintain | Recompute))
+
+
+def test_bytes_and_files_count() -> None:
+    """A view of wide rows is dearer to write, one of wide tables to compute, and a change of many commits to read."""
+    kept = stored_form(Aggregate(SALES, ("k",), (Measure("s", "sum", ("x",), "bigint"),)), "v").kept
+    sizes = Sizes(2_000_000, 1_000, change_files=1)
+    usual = Situation("v", "AUTO", kept, 50_000, {"sales": sizes}, {"sales": "any"}, moved=True)
+
+    def costs(situation: Situation) -> tuple[Cost, Cost]:
+        step = plan_view(situation, Settings())
+        assert isinstance(step, Maintain)
+        return step.cost, step.recompute_cost
+
+    change, recompute = costs(usual)
+    wide, wide_recompute = costs(replace(usual, sizes={"sales": replace(sizes, value_bytes=40.0)}))
+    assert wide_recompute.bytes_read == 10 * recompute.bytes_read == 10 * 2 * 2_000_000 * 4
+    assert wide_recompute.seconds > recompute.seconds and wide.seconds < 1.01 * change.seconds
+    many, many_recompute = costs(replace(usual, sizes={"sales": replace(sizes, change_files=100)}))
+    assert many.files == change.files + 99 and many.seconds > change.seconds and many_recompute == recompute
+    large, large_recompute = costs(replace(usual, row_bytes=500.0))
+    assert large_recompute.bytes_written == 10 * recompute.bytes_written == 50_000 * 500
+    assert large.seconds > change.seconds and large_recompute.seconds > recompute.seconds
 
 
 def test_auto_looks_at_the_changes_where_they_may_be_less_than_they_seem() -> None:

@@ -25,10 +25,13 @@ from viewkeeper.planner.cost import (
     MEASURED_ONCE,
     MERGE,
     MERGE_JOINS,
+    ONE_READ,
     OVERWRITE,
     OWN_HERE,
     QUERY,
     REWRITE,
+    ROW_BYTES,
+    SOME_COLUMNS,
     WRITTEN_HERE,
     Cost,
     Rates,
@@ -63,6 +66,7 @@ class Situation:
     moved         whether any source has a newer version at all
     seen          whether the sizes of changes are those of rows that were read
     files         of how many files the view's table is made
+    row_bytes     what a row of it takes there
     gone          how many rows are in these files that are no longer the view's
     replaces      whether single rows of its table can be replaced by this process
     own           what was seen of refreshes of this view
@@ -85,6 +89,7 @@ class Situation:
     rates_here: Rates = MEASURED_ONCE
     seen: bool = False
     files: int = 1
+    row_bytes: float = ROW_BYTES
     gone: int = 0
     replaces: bool = False
     own: Own = field(default_factory=Own)
@@ -98,6 +103,15 @@ class Situation:
     def is_new(self, cost: Cost, way: Way, left: float = 1.0) -> bool:
         """Whether a refresh about as large never took this way, though one took the other."""
         return self.own.is_new(way, cost.at(self.rates_of(way)).seconds * left)
+
+    def own_read(self, times: int) -> Cost:
+        """All rows of the view, read so many times."""
+        size = int(self.rows * self.row_bytes)
+        return Cost(reads=times, files=times * self.files, rows_read=times * self.rows, bytes_read=times * size)
+
+    def written(self, rows: int) -> Cost:
+        """So many rows of the view, written."""
+        return Cost(rows_written=rows, bytes_written=int(rows * self.row_bytes))
 
     def rates_of(self, way: Way) -> Rates:
         return self.rates_here if way == "here" else self.rates
@@ -137,7 +151,7 @@ def decided(change: Maintenance, s: Situation, full: Cost, settings: Settings) -
     computing, way = _computing(change, s, settings)
     here = way == "here"
     install, why = choose_install(change, s, settings, here=here)
-    parts = computing + (install_here_cost if here else install_cost)(install, s.rows, _change_rows(s))
+    parts = computing + (install_here_cost if here else install_cost)(install, s)
     known = None if s.seen else s.own.left
     left = 1.0 if known is None else known
     cost = s.priced(parts, way, left)
@@ -194,7 +208,7 @@ def choose_reading(kept: Kept, s: Situation, settings: Settings) -> Maintenance:
 
 
 def _with_own(s: Situation) -> Mapping[str, Sizes]:
-    return {**s.sizes, OWN: Sizes(s.rows, here=s.rows <= OWN_HERE)}
+    return {**s.sizes, OWN: Sizes(s.rows, here=s.rows <= OWN_HERE, files=s.files)}
 
 
 def choose_install(change: Maintenance, s: Situation, settings: Settings, *, here: bool) -> tuple[Install, str]:
@@ -236,39 +250,39 @@ def _compacts(s: Situation) -> str:
     return f"{s.files:,} files of {s.rows + s.gone:,} rows{gone} become few"
 
 
-def install_cost(install: Install, view_rows: int, change_rows: int) -> Cost:
+def install_cost(install: Install, s: Situation) -> Cost:
     match install:
         case "append" | "replace":
-            return APPEND + Cost(rows_written=change_rows)
+            return APPEND + s.written(_change_rows(s))
         case "rewrite":
-            return REWRITE + Cost(rows_read=view_rows, rows_written=view_rows, reads=1)
+            return REWRITE + s.own_read(1) + s.written(s.rows)
         case "merge":
-            read = MERGE_JOINS * view_rows
-            return MERGE + Cost(rows_read=read, rows_moved=read, rows_written=view_rows, reads=MERGE_JOINS)
+            return MERGE + s.own_read(MERGE_JOINS) + Cost(rows_moved=MERGE_JOINS * s.rows) + s.written(s.rows)
 
 
-def install_here_cost(install: Install, view_rows: int, change_rows: int) -> Cost:
+def install_here_cost(install: Install, s: Situation) -> Cost:
     """The same, of a change that this process has."""
     match install:
         case "append":
-            return INSTALL_HERE + Cost(rows_written=change_rows // WRITTEN_HERE)
+            return INSTALL_HERE + s.written(_change_rows(s) // WRITTEN_HERE)
         case "replace":
-            return INSTALL_HERE + Cost(rows_read=view_rows // LOOKED_UP, rows_written=change_rows // WRITTEN_HERE)
-        case "rewrite" if view_rows <= OWN_HERE:
-            return INSTALL_HERE + Cost(rows_read=view_rows, rows_written=view_rows // WRITTEN_HERE)
+            looked_through = Cost(rows_read=s.rows // LOOKED_UP)
+            return INSTALL_HERE + looked_through + s.written(_change_rows(s) // WRITTEN_HERE)
+        case "rewrite" if s.rows <= OWN_HERE:
+            return INSTALL_HERE + Cost(rows_read=s.rows) + s.written(s.rows // WRITTEN_HERE)
         case _:
-            return install_cost(install, view_rows, change_rows)
+            return install_cost(install, s)
 
 
 def recompute_cost(s: Situation) -> Cost:
-    return s.priced(content_cost(s.kept, s.sizes, s.declared) + Cost(rows_written=s.rows), "recompute")
+    return s.priced(content_cost(s.kept, s.sizes, s.declared) + s.written(s.rows), "recompute")
 
 
 def content_cost(kept: Kept | None, sizes: Mapping[str, Sizes], declared: Declared = NOTHING) -> Cost:
     """To compute all of a view; how many rows are written is not known here."""
-    unread = Cost(rows_read=sum(known.rows for known in sizes.values()), reads=len(sizes))
-    read = reading(kept.content, sizes, declared) if kept is not None else unread
-    return QUERY + OVERWRITE + read
+    if kept is not None:
+        return QUERY + OVERWRITE + reading(kept.content, sizes, declared)
+    return sum((known.read(SOME_COLUMNS) + ONE_READ for known in sizes.values()), QUERY + OVERWRITE)
 
 
 def _change_rows(s: Situation) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import astuple, dataclass, field, replace
 from math import isinf
+from operator import add, mul
 
 from viewkeeper.algebra.keys import NOTHING, Declared
 from viewkeeper.algebra.node import walk
@@ -28,44 +29,49 @@ from viewkeeper.changes.together import read_once
 
 @dataclass(frozen=True)
 class Rates:
-    """What the parts of a cost take: a multiple of the fixed seconds, and seconds for each of the others."""
+    """What the parts of a cost take: a multiple of the fixed seconds, and seconds for each of what is counted."""
 
     fixed: float = 0.6
     per_read: float = 0.07
-    per_row_read: float = 0.8e-7
+    per_file: float = 0.002
+    per_row_read: float = 0.4e-7
+    per_byte_read: float = 5e-9
     per_row_moved: float = 1.3e-7
-    per_row_written: float = 1.5e-6
+    per_row_written: float = 1.0e-6
+    per_byte_written: float = 1e-8
 
     def times(self, factor: float) -> Rates:
         return Rates(*(rate * factor for rate in astuple(self)))
 
 
 MEASURED_ONCE = Rates()  # on two cores and a local disk
+COUNTED = ("reads", "files", "rows_read", "bytes_read", "rows_moved", "rows_written", "bytes_written")  # as rates are
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Rows and queries, and the seconds they are predicted to take at some rates.
+    """What is read, moved and written, and the seconds that it is predicted to take at some rates.
 
-    Rows are *moved* where they are grouped, sorted, or joined with others that are not few.
+    Rows are *moved* where they are grouped, sorted, or joined with others that are not few. A *read* is of a table or
+    of its change, by any number of files. Bytes are those of the columns that are read, as files have them.
     """
 
-    rows_read: int = 0
-    rows_written: int = 0
-    reads: int = 0
     fixed: float = 0.0
+    reads: int = 0
+    files: int = 0
+    rows_read: int = 0
+    bytes_read: int = 0
     rows_moved: int = 0
-    rates: Rates = MEASURED_ONCE
+    rows_written: int = 0
+    bytes_written: int = 0
+    rates: Rates = field(default=MEASURED_ONCE, kw_only=True)
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        return tuple(getattr(self, part) for part in COUNTED)
 
     def __add__(self, other: Cost) -> Cost:
-        return Cost(
-            self.rows_read + other.rows_read,
-            self.rows_written + other.rows_written,
-            self.reads + other.reads,
-            self.fixed + other.fixed,
-            self.rows_moved + other.rows_moved,
-            self.rates,
-        )
+        return Cost(self.fixed + other.fixed, *map(add, self.counts, other.counts), rates=self.rates)
 
     def at(self, rates: Rates) -> Cost:
         return replace(self, rates=rates)
@@ -75,16 +81,16 @@ class Cost:
         return self.at(MEASURED_ONCE).seconds / other.at(MEASURED_ONCE).seconds
 
     @property
+    def by_part(self) -> tuple[float, ...]:
+        """The seconds of each part."""
+        return tuple(map(mul, (self.fixed, *self.counts), astuple(self.rates)))
+
+    @property
     def seconds(self) -> float:
-        return (
-            self.fixed * self.rates.fixed
-            + self.reads * self.rates.per_read
-            + self.rows_read * self.rates.per_row_read
-            + self.rows_moved * self.rates.per_row_moved
-            + self.rows_written * self.rates.per_row_written
-        )
+        return sum(self.by_part)
 
 
+ONE_READ = Cost(reads=1)
 QUERY = Cost(fixed=0.15)
 ASK = Cost(fixed=0.15)
 APPEND = Cost(fixed=0.15)
@@ -95,6 +101,7 @@ COMPUTE_HERE = Cost(fixed=0.1)  # by this process, where that can be done
 LEAF_HERE = Cost(fixed=0.002)
 READ_HERE = 2  # times as many rows are read by this process, which keeps columns of them
 INSTALL_HERE = Cost(fixed=0.05)
+OPENED_HERE = 4  # times as many files are opened by this process
 WRITTEN_HERE = 5  # times as many rows are written by this process as by Spark in the same time
 OWN_HERE = 100_000  # rows of a view that this process rewrites
 # What becomes of a changed row, netted, matched and added up, takes as long as so many rows that are only moved. At 5 %
@@ -108,13 +115,41 @@ LOOKED_UP = 10  # times as many rows are looked through for values as are read a
 MERGE_JOINS = 2
 
 
+VALUE_BYTES = 4.0  # of one column of a row, as files have it; a guess where nothing is known
+ROW_BYTES = 50.0  # the same of all columns
+SOME_COLUMNS = 4  # that a query reads of a table, if nobody knows which
+
+
 @dataclass(frozen=True)
 class Sizes:
-    """What is known of a table: its rows, how many change rows are pending, and whether its files can be read here."""
+    """What is known of a table: its rows, how many change rows are pending, and whether its files can be read here.
+
+    value_bytes    what one column of a row takes on average
+    files          of how many files it is made
+    change_files   of how many its change
+    """
 
     rows: int
     change_rows: int = 0
     here: bool = False
+    value_bytes: float = VALUE_BYTES
+    files: int = 1
+    change_files: int = 1
+
+    def read(self, columns: int, times_less: int = 1) -> Cost:
+        """Of all rows so many columns, or as if there were so many times less of it."""
+        return _read(self.rows // times_less, columns, self.value_bytes, self.files // times_less)
+
+    def read_changed(self, columns: int, files_less: int = 1) -> Cost:
+        """Of its change all rows, as if it were made of so many times less files."""
+        return _read(self.change_rows, columns, self.value_bytes, self.change_files // files_less)
+
+
+def _read(rows: int, columns: int, value_bytes: float, files: int) -> Cost:
+    return Cost(files=files, rows_read=rows, bytes_read=int(rows * columns * value_bytes))
+
+
+UNKNOWN = Sizes(0, files=0, change_files=0)
 
 
 def reading(rel: Relation, sizes: Mapping[str, Sizes], declared: Declared = NOTHING, known: int = KNOWN_ROWS) -> Cost:
@@ -129,13 +164,14 @@ def reading(rel: Relation, sizes: Mapping[str, Sizes], declared: Declared = NOTH
     total = Cost()
     for node in walk(looked_up(once, found.changed(once), found)):
         match node:
-            case Scan(table) if table in found.rows:
-                total += Cost(rows_read=found.rows[table] // LOOKED_UP, reads=1)
-            case Scan(table):
-                total += Cost(rows_read=tables.get(table, 0), reads=1)
-            case Changes(table):
-                changed = changes.get(table, 0)
-                total += Cost(rows_read=changed, rows_moved=FOLLOWED * changed, reads=1)
+            case Scan(table, columns) if table in found.among:
+                total += found.among[table].read(len(columns), LOOKED_UP) + ONE_READ
+            case Scan(table, columns):
+                total += sizes.get(table, UNKNOWN).read(len(columns)) + ONE_READ
+            case Changes(table, columns):
+                changed = sizes.get(table, UNKNOWN)
+                total += changed.read_changed(len(columns)) + ONE_READ
+                total += Cost(rows_moved=FOLLOWED * changed.change_rows)
             case Aggregate(input) | Window(input) | Top(input):
                 total += Cost(rows_moved=_finite(counts.rows(input)))
             case Join(left, right) if counts.sent(node) is None:
@@ -153,21 +189,22 @@ def reading_here(rel: Relation, sizes: Mapping[str, Sizes], most: int, declared:
     filtered = {node.input for node in nodes if isinstance(node, Filter)}
     for node in nodes:
         match node:
-            case Scan(table) if table in found.rows:
-                total += Cost(rows_read=found.rows[table] // LOOKED_UP, rows_moved=FOUND_HERE * found.about[table])
-                total += LEAF_HERE
+            case Scan(table, columns) if table in found.among:
+                total += found.among[table].read(len(columns), LOOKED_UP) + LEAF_HERE
+                total += Cost(rows_moved=FOUND_HERE * found.about[table])
             case Scan(table) | Changes(table) if table not in sizes or not sizes[table].here:
                 return None
-            case Scan(table):
+            case Scan(table, columns):
                 asked = node in filtered
                 if tables[table] > (max(most, MOST_LOOKED_THROUGH) if asked else most):
                     return None
-                total += Cost(rows_read=tables[table] // (LOOKED_UP if asked else READ_HERE)) + LEAF_HERE
-            case Changes(table):
-                changed = sizes[table].change_rows
-                if changed > KNOWN_HERE:
+                total += sizes[table].read(len(columns), LOOKED_UP if asked else READ_HERE) + LEAF_HERE
+            case Changes(table, columns):
+                changed = sizes[table]
+                if changed.change_rows > KNOWN_HERE:
                     return None
-                total += Cost(rows_read=changed, rows_moved=FOLLOWED_HERE * changed) + LEAF_HERE
+                total += changed.read_changed(len(columns), OPENED_HERE) + LEAF_HERE
+                total += Cost(rows_moved=FOLLOWED_HERE * changed.change_rows)
             case _:
                 pass
     return total
@@ -178,10 +215,11 @@ _SOME = frozenset((0,))  # values that nobody knows before the change is read
 
 @dataclass(frozen=True)
 class _Lookups:
-    """What a refresh would look up; and the rows among which it would, by the name of what it would find.
+    """What a refresh would look up.
 
     tables   the rows of tables, to which it adds about how many would be found
     most     rows of a change whose values are known
+    among    by the name of what it would find, the table in which it would look
     about    how many rows it would find, were all changed rows to ask for them
     """
 
@@ -189,7 +227,7 @@ class _Lookups:
     tables: dict[str, int]
     most: int
     declared: Declared = NOTHING
-    rows: dict[str, int] = field(default_factory=dict)
+    among: dict[str, Sizes] = field(default_factory=dict)
     about: dict[str, int] = field(default_factory=dict)
 
     def changed(self, change: Relation) -> Changed:
@@ -206,7 +244,7 @@ class _Lookups:
         if table is None or not table.here:
             return None
         name = " ".join(("found in", scan.table, scan.state, *sorted(asked)))
-        self.rows[name], self.tables[name] = table.rows, min(table.rows, self.most)
+        self.among[name], self.tables[name] = table, min(table.rows, self.most)
         changed = sum(known.change_rows for known in self.sizes.values())
         self.about[name] = min(table.rows, int(changed * self.per_value(scan.table, asked)))
         return Found(name, _told(scan.columns), fulfil=True)

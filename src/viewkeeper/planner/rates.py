@@ -1,10 +1,12 @@
 """How fast this warehouse is: the rates of the cost model, fitted to the refreshes that it has seen.
 
-Of refreshes with parts x (fixed seconds, reads, rows read, moved and written) that took y seconds, the rates are those
-multiples m of the ones that were measured once which make the factors between x·m and y small, and stay near 1 where
-the refreshes do not tell:   min Σ ρ(log (x·m / y)) + λ Σ (log m)²,   ρ(e) ≈ e², but |e| where e is large
+Of refreshes with parts x (fixed seconds, reads, files, rows and bytes read, rows moved, rows and bytes written) that
+took y seconds, the rates are those multiples m of the ones that were measured once which make the factors between x·m
+and y small. Where the refreshes do not tell, they stay near each other, at c for this machine, and that near 1:
 
-Rows and reads do not tell everything: what is left is mostly the view's own, and the same at its next refresh of that
+    min Σ ρ(log (x·m / y)) + λ (log c)² + λ Σ (log m/c)²,   ρ(e) ≈ e², but |e| where e is large
+
+Such parts do not tell everything: what is left is mostly the view's own, and the same at its next refresh of that
 size. So each view has factors more, of its changes and of its recomputes, by the refreshes that were about as large.
 """
 
@@ -21,7 +23,7 @@ from viewkeeper.planner.plan import Way
 
 _PRIOR = 0.5  # λ
 _FAR = 0.3  # a factor of e^0.3 is much; a cold start, which is off by more, counts less
-_LARGEST = 3.5  # of |log m|
+_LARGEST = 3.5  # of |log c| and |log m/c|
 _SHORT = 0.05  # seconds; nobody takes less
 _LATEST = 3
 _DOUBT = 0.25  # refreshes as the rates have them, which count beside those that were seen
@@ -108,15 +110,15 @@ def fitted(samples: Sequence[Sample]) -> Rates:
     import numpy as np  # noqa: PLC0415  # most commands never fit anything
     from scipy.optimize import least_squares  # noqa: PLC0415
 
-    parts = np.array([_parts(s.cost) for s in samples])
+    parts = np.array([s.cost.at(MEASURED_ONCE).by_part for s in samples])
     took = np.log([s.again for s in samples])
 
-    def errors(multiples: Any) -> Any:
-        return np.concatenate([np.log(parts @ np.exp(multiples)) - took, np.sqrt(_PRIOR) * multiples])
+    def errors(logs: Any) -> Any:  # of c, and of m/c
+        return np.concatenate([np.log(parts @ np.exp(logs[0] + logs[1:])) - took, np.sqrt(_PRIOR) * logs])
 
     bounds = (-_LARGEST, _LARGEST)
-    found = least_squares(errors, np.zeros(parts.shape[1]), bounds=bounds, loss="soft_l1", f_scale=_FAR).x
-    multiples = map(float, np.exp(found))
+    found = least_squares(errors, np.zeros(1 + parts.shape[1]), bounds=bounds, loss="soft_l1", f_scale=_FAR).x
+    multiples = map(float, np.exp(found[0] + found[1:]))
     return Rates(*(rate * multiple for rate, multiple in zip(astuple(MEASURED_ONCE), multiples, strict=True)))
 
 
@@ -133,15 +135,3 @@ def shown(samples: Sequence[Sample], rates: Rates, here: Rates = MEASURED_ONCE) 
         seen.setdefault(sample.way, []).append(Seen(said, sample.again / said, sample.created))
     left = [sample.left for sample in samples[:_LOOKS] if sample.left is not None]
     return Own(seen, min(left, default=None))
-
-
-def _parts(cost: Cost) -> list[float]:
-    """The seconds of each part at the rates that were measured once."""
-    once = MEASURED_ONCE
-    return [
-        cost.fixed * once.fixed,
-        cost.reads * once.per_read,
-        cost.rows_read * once.per_row_read,
-        cost.rows_moved * once.per_row_moved,
-        cost.rows_written * once.per_row_written,
-    ]

@@ -21,13 +21,12 @@ from viewkeeper.algebra.reasons import Reason
 from viewkeeper.changes.stored import storable_names
 from viewkeeper.errors import ConflictError, SqlError, StorageError
 from viewkeeper.planner.build import content_cost
-from viewkeeper.planner.cost import Sizes
 from viewkeeper.runtime.commit import Commits, committing
 from viewkeeper.runtime.define import sql_error
 from viewkeeper.runtime.failures import translate
 from viewkeeper.runtime.forms import content_query, form_of, maintained, public_relation
 from viewkeeper.runtime.guard import only_installer
-from viewkeeper.runtime.look import Versions, clock_moments
+from viewkeeper.runtime.look import Versions, clock_moments, table_sizes
 from viewkeeper.runtime.measured import cost_parts
 from viewkeeper.runtime.spark import fitting
 from viewkeeper.runtime.takeover import Takeover, takeover, told
@@ -60,7 +59,7 @@ class Creator:
         moments = clock_moments(view, {}, versions.moment)
         if moments is not None:
             covers[CLOCK] = Covered(CLOCK, moments[1])
-        sizes = {t: Sizes(tables.log(t).snapshot(p.new).rows or 0) for t, p in pins.items()}
+        sizes = {t: table_sizes(tables.log(t).snapshot(p.new)) for t, p in pins.items()}
         note = replaced(
             _first_note(view, covers, reason),
             rows_deleted=0,

@@ -19,12 +19,12 @@ from viewkeeper.changes.weights import ChangeKind
 from viewkeeper.errors import SourceError, ViewkeeperError
 from viewkeeper.here.compute import can_compute
 from viewkeeper.planner.build import Situation
-from viewkeeper.planner.cost import MEASURED_ONCE, Rates, Sizes
+from viewkeeper.planner.cost import MEASURED_ONCE, ROW_BYTES, VALUE_BYTES, Rates, Sizes
 from viewkeeper.planner.rates import Own, Sample, fitted_by_engine, shown
 from viewkeeper.runtime.forms import maintained
 from viewkeeper.runtime.measured import measured
 from viewkeeper.sql.clock import clock_functions
-from viewkeeper.store.changes import Feed, Files, SourceChange, Unchanged, Unreadable, changes_between
+from viewkeeper.store.changes import Feed, FeedFiles, Files, SourceChange, Unchanged, Unreadable, changes_between
 from viewkeeper.store.declared import declarations, relied_on
 from viewkeeper.store.leaves import Pin, PinnedLeaves
 from viewkeeper.store.log import Metadata, Snapshot, TableLog
@@ -33,7 +33,6 @@ from viewkeeper.store.views import Covered, Covers, Standing, View, now, standin
 
 Moments = tuple[int, int]  # microseconds since 1970, of the old and of the new state
 
-BYTES_PER_ROW = 50  # a guess, where statistics do not tell
 _SMALL = 20  # times as many rows the largest table of a view has
 _LOOKS = 5  # at tables that others keep writing to, before no common moment is expected
 
@@ -130,7 +129,7 @@ def look(view: View, registry: Registry, versions: Versions, expected: Mapping[s
             pin = Pin(pin.old, pin.new, Feed(pin.new + 1, pin.new + 1, False, foreseen.change_rows))
         pins[table] = pin
         covers[table] = Covered(snapshot.metadata.id, pin.new)
-        sizes[table] = Sizes(_rows(snapshot), pin.change.rows)
+        sizes[table] = replace(table_sizes(snapshot), change_rows=pin.change.rows, change_files=_files(pin.change))
         metadata[table] = snapshot.metadata
     own = log.snapshot()
     changed = {t: _kind(p.change) for t, p in pins.items() if isinstance(p.change, Feed | Files)}
@@ -162,6 +161,7 @@ def look(view: View, registry: Registry, versions: Versions, expected: Mapping[s
         rates=versions.rates[0] if changed else MEASURED_ONCE,
         rates_here=versions.rates[1] if changed else MEASURED_ONCE,
         files=own.files,
+        row_bytes=_row_bytes(own),
         gone=own.gone,
         replaces=bool(changed) and _replaces(log, own.version),
         own=versions.shown(view) if changed else Own(),
@@ -265,5 +265,30 @@ def _lost(stands: Standing, pins: Mapping[str, Pin], moments: Moments | None) ->
     return None
 
 
+def table_sizes(snapshot: Snapshot) -> Sizes:
+    """What a log tells of a table."""
+    rows = _rows(snapshot)
+    values = (rows + snapshot.gone) * len(snapshot.metadata.columns)
+    return Sizes(rows, value_bytes=snapshot.size / values if values else VALUE_BYTES, files=snapshot.files)
+
+
 def _rows(snapshot: Snapshot) -> int:
-    return snapshot.rows if snapshot.rows is not None else snapshot.size // BYTES_PER_ROW
+    return snapshot.rows if snapshot.rows is not None else int(snapshot.size / ROW_BYTES)
+
+
+def _row_bytes(snapshot: Snapshot) -> float:
+    written = _rows(snapshot) + snapshot.gone
+    return snapshot.size / written if written else ROW_BYTES
+
+
+def _files(change: SourceChange) -> int:
+    """Of how many files a change is made: without their names, one for each commit."""
+    match change:
+        case Feed(files=None):
+            return change.last - change.first + 1
+        case Feed(files=FeedFiles() as files):
+            return files.count
+        case Files(added, removed):
+            return len(added) + len(removed)
+        case _:
+            return 0

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import islice
 
-from viewkeeper.planner.cost import Cost
+from viewkeeper.planner.cost import COUNTED, Cost
 from viewkeeper.planner.plan import Way
 from viewkeeper.planner.rates import Sample
 from viewkeeper.store.registry import Registry
@@ -17,13 +17,7 @@ _LATEST = 20  # of each view
 
 def cost_parts(cost: Cost) -> dict[str, float]:
     """A cost as a note keeps it."""
-    return {
-        "fixed": cost.fixed,
-        "reads": cost.reads,
-        "rows_read": cost.rows_read,
-        "rows_moved": cost.rows_moved,
-        "rows_written": cost.rows_written,
-    }
+    return {"fixed": cost.fixed, **dict(zip(COUNTED, cost.counts, strict=True))}
 
 
 def measured(registry: Registry) -> dict[str, list[Sample]]:
@@ -40,7 +34,7 @@ def _samples(found: Iterable[Refreshed]) -> Iterator[Sample]:
             continue
         created = note.install == "create"
         if created:  # nobody knew how many rows the view would have
-            cost = replace(cost, rows_written=commit.rows_added or 0)
+            cost = replace(cost, rows_written=commit.rows_added or 0, bytes_written=commit.bytes_added)
         # Whatever Spark computes it reads.
         way: Way = "recompute" if note.strategy == "recompute" else "incremental" if cost.reads else "here"
         yield Sample(cost, seconds, way, created, note.left)
@@ -49,8 +43,6 @@ def _samples(found: Iterable[Refreshed]) -> Iterator[Sample]:
 def _noted(note: RefreshNote) -> Cost | None:
     if note.cost is None:
         return None
-    parts = note.cost
-    if "rows_moved" not in parts:  # of another cost model
+    if not note.cost.keys() >= set(COUNTED):  # of another cost model
         return None
-    read, written, moved = (int(parts[part]) for part in ("rows_read", "rows_written", "rows_moved"))
-    return Cost(read, written, int(parts["reads"]), parts["fixed"], moved)
+    return Cost(note.cost["fixed"], *(int(note.cost[part]) for part in COUNTED))

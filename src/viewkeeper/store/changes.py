@@ -35,6 +35,10 @@ class FeedFiles:
     went: tuple[str, ...] = ()
     masked: tuple[Masked, ...] = ()
 
+    @property
+    def count(self) -> int:
+        return len(self.own) + len(self.came) + len(self.went) + len(self.masked)
+
 
 @dataclass(frozen=True)
 class Feed:

@@ -138,6 +138,10 @@ class Commit:
         return None if any(c is None for c in counts) else sum(c or 0 for c in counts)
 
     @property
+    def bytes_added(self) -> int:
+        return sum(int(a.get("size", 0)) for a in self.came)
+
+    @property
     def rows_changed(self) -> int:
         """How many change rows this commit gives, as far as its metrics and statistics tell."""
         m = self.metrics
