@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
@@ -22,7 +22,7 @@ from viewkeeper.runtime.look import Look
 from viewkeeper.runtime.measured import cost_parts
 from viewkeeper.runtime.spark import private_session
 from viewkeeper.runtime.write import write_here, write_rows
-from viewkeeper.sql.render import string_literal
+from viewkeeper.sql.render import quote, string_literal
 from viewkeeper.store.commits import Mode, NewFiles, commit_files
 from viewkeeper.store.files import DataFiles
 from viewkeeper.store.log import Commit
@@ -34,6 +34,11 @@ from viewkeeper.store.views import COVERS_PROPERTY, RefreshNote, View, transacti
 _USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 # Delta's MERGE fails where Spark pads a CHAR that it compares. What is compared here is padded already.
 _CHAR_AS_STRING = "spark.sql.legacy.charVarcharAsString"
+_COMPACTING = {
+    # What lies together is clustered once more with what came since until it is so large (bytes).
+    "spark.databricks.delta.optimize.clustering.mergeStrategy.minCubeSize.threshold": "1000000000",
+    "parquet.block.size": "16000000",  # of so many bytes, rows that are looked up are found or not
+}
 _TXN_APP = "spark.databricks.delta.write.txnAppId"
 _TXN_VERSION = "spark.databricks.delta.write.txnVersion"
 
@@ -134,10 +139,18 @@ class Commits:
             property_ = f"{string_literal(COVERS_PROPERTY)} = {string_literal(moved)}"
             session.sql(f"ALTER TABLE {view.backing} SET TBLPROPERTIES ({property_})")
 
-    def compact(self, view: View) -> None:
-        """Put small files together, and leave out rows that are gone; it is the same view before and after."""
+    def compact(self, view: View, by: Sequence[str]) -> None:
+        """Put small files together, and leave out rows that are gone; it is the same view before and after.
+
+        Its rows are then clustered, as its definition has it, else by these columns.
+        """
         with suppress(PySparkException, Py4JJavaError), only_installer(self.registry.tables.folder(view.backing)):
-            self.session(view, {}).sql(f"OPTIMIZE {view.backing}").collect()
+            session = self.session(view, _COMPACTING)
+            detail = session.sql(f"DESCRIBE DETAIL {view.backing}").collect()[0]
+            if by and not detail["clusteringColumns"]:
+                with suppress(PySparkException):  # a column without statistics
+                    session.sql(f"ALTER TABLE {view.backing} CLUSTER BY ({', '.join(map(quote, by))})")
+            session.sql(f"OPTIMIZE {view.backing}").collect()
 
     def find_commit(self, view: View, note: RefreshNote) -> Commit | None:
         log = self.registry.log(view)

@@ -13,7 +13,7 @@ from viewkeeper.algebra.relations import WEIGHT, Relation, names
 from viewkeeper.changes.kept import WHOLE, KeptBag
 from viewkeeper.changes.lookup import KNOWN_HERE, KNOWN_ROWS
 from viewkeeper.changes.meeting import only_meeting
-from viewkeeper.changes.merge import MergeBag, MergeGroups, MergeTop
+from viewkeeper.changes.merge import MergeBag, MergeGroups, MergeTop, found_by
 from viewkeeper.changes.order import fewest_first
 from viewkeeper.changes.own import OWN
 from viewkeeper.changes.parts import by_parts
@@ -119,7 +119,7 @@ class Executor:
                 outcome = self.maintain(step, look, tell)
                 if is_to_be_compacted(look.situation, self.settings):
                     tell("putting its files together")
-                    self.commits.compact(look.view)
+                    self.commits.compact(look.view, found_by(step.maintenance.merge)[:1])
                 return outcome
             case Recompute(instead_of=Maintain() as change, look=True):
                 return self.maintain(change, look, tell)
