@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from viewkeeper.algebra.keys import Declared, ForeignKey
+from viewkeeper.algebra.node import walk
 from viewkeeper.algebra.relations import (
     WEIGHT,
     Aggregate,
@@ -222,23 +224,35 @@ def test_what_can_be_brought_here_is_reckoned_by_what_this_process_takes() -> No
     assert not read(new, 1_000_000, changed=KNOWN_HERE + 1) and not read(new, 1_000_000, here=False)
 
 
+REFERRING = replace(KEYS, references=(ForeignKey("orders", ("o_customer",), "customer", ("c_key",)),))
+
+
+def found_rows(rel: Relation, changed: Mapping[str, int], declared: Declared = REFERRING) -> float:
+    """How many rows of tables are reckoned to be looked up for a change."""
+    tables = {"customer": 150_000, "orders": 1_500_000, "lines": 6_000_000}
+    sizes = {t: Sizes(rows, changed.get(t, 0), here=True) for t, rows in tables.items()}
+    found = reading_here(rel, sizes, 2_000_000, declared)
+    assert found is not None
+    followed = sum(changed[n.table] for n in walk(rel) if isinstance(n, Changes))
+    return (found.rows_moved - FOLLOWED_HERE * followed) / FOUND_HERE
+
+
 @pytest.mark.parametrize(("changed", "orders"), [(100, 1_000), (150_000, 1_500_000), (300_000, 1_500_000)])
 def test_rows_that_refer_to_a_changed_one_are_reckoned_with(changed: int, orders: int) -> None:
     """Ten orders for each customer, at most all; one customer for each order."""
-    tables = {"customer": 150_000, "orders": 1_500_000}
-    referring = replace(KEYS, references=(ForeignKey("orders", ("o_customer",), "customer", ("c_key",)),))
-
-    def moved(rel: Relation, table: str) -> int:
-        sizes = {t: Sizes(rows, changed if t == table else 0, here=True) for t, rows in tables.items()}
-        found = reading_here(rel, sizes, 2_000_000, referring)
-        assert found is not None
-        return found.rows_moved - FOLLOWED_HERE * changed
-
     same_customer = same("c_key", "o_customer")
-    assert (
-        moved(Join(Changes("customer", CUSTOMER.columns), ORDERS, "inner", same_customer), "customer")
-        == FOUND_HERE * orders
-    )
-    assert moved(
-        Join(CUSTOMER, Changes("orders", ORDERS.columns), "inner", same_customer), "orders"
-    ) == FOUND_HERE * min(changed, 150_000)
+    theirs = Join(Changes("customer", CUSTOMER.columns), ORDERS, "inner", same_customer)
+    assert found_rows(theirs, {"customer": changed}) == pytest.approx(orders, rel=0.25)
+    whose = Join(CUSTOMER, Changes("orders", ORDERS.columns), "inner", same_customer)
+    assert found_rows(whose, {"orders": changed}) == pytest.approx(min(changed, 150_000), rel=0.25)
+
+
+def test_what_others_changed_is_not_looked_for() -> None:
+    """Ten customers' orders and these orders' lines, ten each as nobody knows better; not those of the changed lines."""
+    ours = Join(Changes("customer", CUSTOMER.columns), ORDERS, "inner", same("c_key", "o_customer"))
+    lines = Join(ours, LINES, "inner", same("o_key", "l_order"))
+    alone = found_rows(lines, {"customer": 10})
+    assert alone == pytest.approx(100 + 1_000, rel=0.4)
+    assert found_rows(lines, {"customer": 10, "lines": 100_000}) == alone
+    dear = Filter(lines.right, call("=", Column("l_order"), ONE))
+    assert found_rows(replace(lines, right=dear), {"customer": 10}) < alone

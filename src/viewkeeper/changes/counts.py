@@ -36,7 +36,7 @@ from viewkeeper.algebra.scalars import Call, Column, Scalar, conjuncts
 
 FEW = 200_000  # rows that are sent to the other side of a join
 WORTH_A_QUERY = 1_000_000  # rows that take as long to read as one more query does
-_MATCHES = 10  # of a value, as is likely where nothing is known
+MATCHES = 10  # of a value, as is likely where nothing is known
 _LEFT = {"=": 0.2, "IN": 0.3, "LIKE": 0.2, "<": 0.5, "<=": 0.5, ">": 0.5, ">=": 0.5}  # by a comparison
 
 
@@ -84,7 +84,7 @@ class RowCounts:
             case Values(_, rows):
                 return len(rows)
             case Filter(input, predicate):
-                return self.rows(input) * (_left_by(predicate) if self.guessing else 1)
+                return self.rows(input) * (left_by(predicate) if self.guessing else 1)
             case Project(input) | Window(input) | Pivot(input):
                 return self.rows(input)
             case Aggregate(input, group_by, _, sets):
@@ -92,7 +92,7 @@ class RowCounts:
             case Top(input, _, limit):
                 return self.rows(input) if limit is None else min(limit, self.rows(input))
             case Generate(input):
-                return self.rows(input) * _MATCHES
+                return self.rows(input) * MATCHES
             case Unpivot(input, taken=taken):
                 return self.rows(input) * len(taken)
             case Union(inputs):
@@ -133,7 +133,7 @@ class RowCounts:
         if any(key <= set(ours) for key in keys(rel.left, self.declared)):
             bounds.append(right)
         values = max(self._values(rel.left, ours), self._values(rel.right, theirs))
-        matches = _MATCHES if self.guessing else sqrt(max(left, right))
+        matches = MATCHES if self.guessing else sqrt(max(left, right))
         bounds.append(left * right / values if values else min(left, right) * matches)
         return min(bounds)
 
@@ -166,7 +166,7 @@ class RowCounts:
         return max(counts, default=0)
 
 
-def _left_by(predicate: Scalar) -> float:
+def left_by(predicate: Scalar) -> float:
     """Which share of the rows fulfils a condition."""
     shares = (_LEFT.get(term.name, 1.0) for term in conjuncts(predicate) if isinstance(term, Call))
     return prod(shares, start=1.0)

@@ -29,6 +29,7 @@ from viewkeeper.planner.cost import (
     OVERWRITE,
     OWN_HERE,
     QUERY,
+    READS_OF_A_TERM,
     REWRITE,
     ROW_BYTES,
     SOME_COLUMNS,
@@ -46,7 +47,7 @@ from viewkeeper.settings import Settings
 MANY_FILES = 50  # with more, opening them takes longer than writing a view of this size again
 ROWS_OF_A_FILE = 200_000  # so many or more: a view that has many of those does not have too many
 REPLACED = 4  # times as many rows as change: else all are written again
-LOOK_UP_TO = 3  # times the cost of a recompute: changes that are predicted to be dearer are not looked at first
+LOOK_UP_TO = 5  # times the cost of a recompute: changes that are predicted to be dearer are not looked at first
 # Times the cost of the way that is known: then the other is tried once, unless that is a large change by Spark, which
 # is rather dearer than predicted.
 TRY_UP_TO = 1.5
@@ -191,7 +192,9 @@ def _computing(change: Maintenance, s: Situation, settings: Settings) -> tuple[C
     here = reading_here(ordered, sizes, settings.rows_here, s.declared) if known else None
     if here is not None:
         return COMPUTE_HERE + here, "here"
-    return QUERY + reading(ordered, sizes, s.declared, KNOWN_ROWS), "incremental"
+    read = reading(ordered, sizes, s.declared, KNOWN_ROWS)
+    many = any(rows > KNOWN_ROWS for rows in changed.values())
+    return QUERY + read + Cost(reads=(READS_OF_A_TERM - 1) * read.reads if many else 0), "incremental"
 
 
 def choose_reading(kept: Kept, s: Situation, settings: Settings) -> Maintenance:

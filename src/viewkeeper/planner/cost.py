@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import astuple, dataclass, field, replace
-from math import isinf
+from math import ceil, isinf, log, prod
 from operator import add, mul
 
-from viewkeeper.algebra.keys import NOTHING, Declared
+from viewkeeper.algebra.keys import NOTHING, Declared, ForeignKey
 from viewkeeper.algebra.node import walk
 from viewkeeper.algebra.relations import Aggregate, Changes, Filter, Join, Relation, Scan, ScanColumn, Top, Window
-from viewkeeper.changes.counts import RowCounts
+from viewkeeper.changes.counts import MATCHES, RowCounts, left_by
 from viewkeeper.changes.lookup import (
     KNOWN_HERE,
     KNOWN_ROWS,
@@ -97,18 +97,21 @@ APPEND = Cost(fixed=0.15)
 REWRITE = Cost(fixed=0.45)
 MERGE = Cost(fixed=0.75)
 OVERWRITE = Cost(fixed=0.45)
-COMPUTE_HERE = Cost(fixed=0.1)  # by this process, where that can be done
+COMPUTE_HERE = Cost(fixed=0.06)  # by this process, where that can be done
 LEAF_HERE = Cost(fixed=0.002)
 READ_HERE = 2  # times as many rows are read by this process, which keeps columns of them
-INSTALL_HERE = Cost(fixed=0.05)
+INSTALL_HERE = Cost(fixed=0.04)
 OPENED_HERE = 4  # times as many files are opened by this process
 WRITTEN_HERE = 5  # times as many rows are written by this process as by Spark in the same time
 OWN_HERE = 100_000  # rows of a view that this process rewrites
 # What becomes of a changed row, netted, matched and added up, takes as long as so many rows that are only moved. At 5 %
-# and 10 % of all tables of the benchmark that was 1 to 4 microseconds a row by this process, 2 to 4 by Spark.
-FOLLOWED = 20
+# and 10 % of all tables of the benchmark that was 1 to 4 microseconds a row by this process.
+FOLLOWED = 4
 FOLLOWED_HERE = 12
 FOUND_HERE = 6  # the same of a row that was looked up
+# Where a change has more rows than this process knows, each of its terms is several Spark jobs. In the median of 17
+# changes of 5 % and 10 %, of 2 to 23 reads, they took 0.45 seconds for each read, whatever their rows.
+READS_OF_A_TERM = 6
 LOOKED_UP = 10  # times as many rows are looked through for values as are read and joined in the same time
 # MERGE joins all rows of a view with the change, once to find the touched files and once to write these anew. Keys that
 # are spread over the view touch all of them.
@@ -210,7 +213,17 @@ def reading_here(rel: Relation, sizes: Mapping[str, Sizes], most: int, declared:
     return total
 
 
-_SOME = frozenset((0,))  # values that nobody knows before the change is read
+_GRAIN = 1.25
+
+
+def _about(number: float) -> Told:
+    """So many values that nobody knows before the change is read: of two such sets the smaller is part of the other."""
+    values: Values = frozenset(range(1 + ceil(log(max(number, 1.0), _GRAIN))))
+    return lambda: values
+
+
+def _number(values: Values) -> float:
+    return float(_GRAIN ** (len(values - {None}) - 1))
 
 
 @dataclass(frozen=True)
@@ -219,14 +232,16 @@ class _Lookups:
 
     tables   the rows of tables, to which it adds about how many would be found
     most     rows of a change whose values are known
-    among    by the name of what it would find, the table in which it would look
-    about    how many rows it would find, were all changed rows to ask for them
+    names    of what it would find, by what is asked for
+    among    by these names, the table in which it would look
+    about    how many rows it would find there
     """
 
     sizes: Mapping[str, Sizes]
     tables: dict[str, int]
     most: int
     declared: Declared = NOTHING
+    names: dict[tuple[object, ...], str] = field(default_factory=dict)
     among: dict[str, Sizes] = field(default_factory=dict)
     about: dict[str, int] = field(default_factory=dict)
 
@@ -236,31 +251,51 @@ class _Lookups:
         leaves = [node for node in walk(change) if isinstance(node, Changes) and node.table in few]
         known: dict[str, dict[str, Told]] = {leaf.table: {} for leaf in leaves}
         for leaf in leaves:
-            known[leaf.table] |= _told(leaf.columns)
+            known[leaf.table] |= self.values(leaf.table, leaf.columns, self.sizes[leaf.table].change_rows)
         return lambda table, _: ChangedValues(known.get(table, {}), exact=True)
 
     def __call__(self, scan: Scan, asked: Mapping[str, Values], where: Conditions) -> Found | None:
         table = self.sizes.get(scan.table)
         if table is None or not table.here:
             return None
-        name = " ".join(("found in", scan.table, scan.state, *sorted(asked)))
-        self.among[name], self.tables[name] = table, min(table.rows, self.most)
-        changed = sum(known.change_rows for known in self.sizes.values())
-        self.about[name] = min(table.rows, int(changed * self.per_value(scan.table, asked)))
-        return Found(name, _told(scan.columns), fulfil=True)
+        question = (scan.table, scan.state, frozenset(asked.items()), where)
+        name = self.names.setdefault(question, f"found {len(self.names)} in {scan.table}")
+        found = self.rows_with(scan.table, asked) * prod(map(left_by, where))
+        self.among[name], self.about[name], self.tables[name] = table, int(found), min(table.rows, self.most)
+        values = self.values(scan.table, scan.columns, found)
+        return Found(name, {c: _are(asked[c]) if c in asked else told for c, told in values.items()}, fulfil=True)
 
-    def per_value(self, table: str, asked: Iterable[str]) -> float:
-        """About how many rows have one value of these columns: as many as refer to one row of another table."""
-        columns = {column.lower() for column in asked}
-        if any(key <= columns for key in self.declared.keys.get(table, ())):
+    def values(self, table: str, columns: tuple[ScanColumn, ...], rows: float) -> dict[str, Told]:
+        """About how many values so many rows of a table have in each column."""
+        return {c.source: _about(min(rows, self.most_values(table, c.source))) for c in columns if can_spread(c.type)}
+
+    def most_values(self, table: str, column: str) -> int:
+        """As many as there are rows that it refers to, if that is known."""
+        parents = [self.sizes[r.parent].rows for r in self.references(table, column) if r.parent in self.sizes]
+        return min(parents, default=self.sizes[table].rows)
+
+    def rows_with(self, table: str, asked: Mapping[str, Values]) -> float:
+        """About how many rows of a table have these values."""
+        numbers = {column.lower(): _number(values) for column, values in asked.items()}
+        found = [self.sizes[table].rows, *(n * self.rows_for_each(table, column) for column, n in numbers.items())]
+        if any(key <= numbers.keys() for key in self.declared.keys.get(table, ())):
+            found.append(max(numbers.values()))
+        return min(found)
+
+    def rows_for_each(self, table: str, column: str) -> float:
+        """About how many rows have the same value in a column."""
+        if frozenset((column,)) in self.declared.keys.get(table, ()):
             return 1
-        referring = (r for r in self.declared.references if r.child == table and columns.issuperset(r.columns))
-        parents = [self.sizes[r.parent].rows for r in referring if r.parent in self.sizes]
-        return self.sizes[table].rows / max(parents) if any(parents) else 1
+        if self.references(table, column):
+            return self.sizes[table].rows / max(self.most_values(table, column), 1)
+        return MATCHES
+
+    def references(self, table: str, column: str) -> list[ForeignKey]:
+        return [r for r in self.declared.references if r.child == table and r.columns == (column.lower(),)]
 
 
-def _told(columns: tuple[ScanColumn, ...]) -> dict[str, Told]:
-    return {c.source: lambda: _SOME for c in columns if can_spread(c.type)}
+def _are(values: Values) -> Told:
+    return lambda: values
 
 
 def _finite(rows: float) -> int:
