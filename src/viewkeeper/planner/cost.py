@@ -108,7 +108,7 @@ OWN_HERE = 100_000  # rows of a view that this process rewrites
 # and 10 % of all tables of the benchmark that was 1 to 4 microseconds a row by this process.
 FOLLOWED = 4
 FOLLOWED_HERE = 12
-FOUND_HERE = 6  # the same of a row that was looked up
+FOUND_HERE = 3  # the same of a row that was looked up
 # Where a change has more rows than this process knows, each of its terms is several Spark jobs. In the median of 17
 # changes of 5 % and 10 %, of 2 to 23 reads, they took 0.45 seconds for each read, whatever their rows.
 READS_OF_A_TERM = 6
