@@ -166,7 +166,7 @@ def choosing(report: Report, count: int, expand: int) -> None:
     )
     report.plot(
         "choosing-times",
-        "Maintenance budgets, hard but for inverted tree: medians over all shapes",
+        "Maintenance budgets: medians over all shapes",
         lambda axes: draw_times(axes, runs),
     )
     report.plot("choosing-quality", "Inverted-tree greedy against the optimum", lambda axes: draw_quality(axes, runs))
