@@ -24,7 +24,7 @@ class Settings:
     replace_from: int = 50_000
     retries: int = 3
     views_at_once: int = 2
-    rows_here: int = 2_000_000
+    rows_here: int = 4_000_000
     kept_bytes: int = 4_000_000_000
 
     @property

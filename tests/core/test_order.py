@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from math import exp
 
 import pytest
 from hypothesis import given
@@ -239,12 +240,37 @@ def found_rows(rel: Relation, changed: Mapping[str, int], declared: Declared = R
 
 @pytest.mark.parametrize(("changed", "orders"), [(100, 1_000), (150_000, 1_500_000), (300_000, 1_500_000)])
 def test_rows_that_refer_to_a_changed_one_are_reckoned_with(changed: int, orders: int) -> None:
-    """Ten orders for each customer, at most all; one customer for each order."""
+    """Ten orders for each customer, at most all; the customers of orders that are spread over them."""
     same_customer = same("c_key", "o_customer")
     theirs = Join(Changes("customer", CUSTOMER.columns), ORDERS, "inner", same_customer)
     assert found_rows(theirs, {"customer": changed}) == pytest.approx(orders, rel=0.25)
     whose = Join(CUSTOMER, Changes("orders", ORDERS.columns), "inner", same_customer)
-    assert found_rows(whose, {"orders": changed}) == pytest.approx(min(changed, 150_000), rel=0.25)
+    theirs_ = 150_000 * (1 - exp(-changed / 150_000))
+    assert found_rows(whose, {"orders": changed}) == pytest.approx(theirs_, rel=0.25)
+
+
+def test_lines_come_and_go_with_their_orders() -> None:
+    """Four lines of each order changed, if orders did, too; else so many orders have a changed line."""
+    keys = replace(KEYS, keys={**KEYS.keys, "lines": frozenset({frozenset(("l_order", "l_number"))})})
+    declared = replace(keys, references=(ForeignKey("lines", ("l_order",), "orders", ("o_key",)),))
+    new = Join(ORDERS, NEW_LINES, "inner", same("o_key", "l_order"))
+    alone = found_rows(new, {"lines": 40_000}, declared)
+    assert alone == pytest.approx(40_000, rel=0.25)
+    assert found_rows(new, {"lines": 40_000, "orders": 10_000}, declared) == pytest.approx(10_000, rel=0.25)
+
+
+def test_more_rows_than_may_be_here_are_not_looked_up() -> None:
+    """A nation's customers' orders are too many for this process; for Spark, far fewer are."""
+    theirs = Join(Changes("customer", CUSTOMER.columns), ORDERS, "inner", same("c_key", "o_customer"))
+    tables = {"customer": 150_000, "orders": 15_000_000}
+
+    def sizes(changed: int) -> dict[str, Sizes]:
+        return {t: Sizes(rows, changed if t == "customer" else 0, here=True) for t, rows in tables.items()}
+
+    assert reading_here(theirs, sizes(5_000), 1_000_000, REFERRING) is not None
+    assert reading_here(theirs, sizes(20_000), 1_000_000, REFERRING) is None
+    few, many = (reading(theirs, sizes(changed), REFERRING).rows_read - changed for changed in (500, 5_000))
+    assert (few, many) == (15_000_000 // LOOKED_UP, 15_000_000)
 
 
 def test_what_others_changed_is_not_looked_for() -> None:

@@ -203,7 +203,8 @@ def test_the_other_way_is_tried_once() -> None:
     assert chosen(own(recompute=1, incremental=1)) == usual
     assert chosen(own(recompute=0.1)) == (Recompute, False), "it would be much dearer"
     assert chosen(own(recompute=1, incremental=0.4)) == (Maintain, False)
-    assert chosen(own(incremental=0.7)) == (Recompute, True)
+    assert chosen(own(incremental=0.75)) == (Recompute, True)
+    assert chosen(own(incremental=0.5)) == (Maintain, False), "CREATE has told enough"
     small = Own({"recompute": [Seen(0.4, 1)], "incremental": [Seen(0.01, 1)]})
     assert chosen(small) == (Maintain, True), "it was never taken for a change of this size"
 

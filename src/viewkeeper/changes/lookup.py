@@ -45,6 +45,7 @@ from viewkeeper.changes.meeting import met_columns
 MOST_LOOKED_THROUGH = 10_000_000  # rows of a table, for those that meet a condition: Spark reads more sooner
 KNOWN_ROWS = 20_000  # of a change: the values of more are not looked for, if Spark will be given what was found
 KNOWN_HERE = 1_000_000  # the same, if this process will join it
+FOUND = 5  # times as many rows, or values that are looked for, as changed rows are known are brought here
 
 Values = frozenset[Any]  # of one column; NULL is None
 Told = Callable[[], Values]  # which may take a query to find out: nobody asks unless a table can be asked for them

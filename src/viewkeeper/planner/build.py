@@ -49,8 +49,9 @@ ROWS_OF_A_FILE = 200_000  # so many or more: a view that has many of those does 
 REPLACED = 4  # times as many rows as change: else all are written again
 LOOK_UP_TO = 5  # times the cost of a recompute: changes that are predicted to be dearer are not looked at first
 # Times the cost of the way that is known: then the other is tried once, unless that is a large change by Spark, which
-# is rather dearer than predicted.
+# is rather dearer than predicted. Of a recompute, CREATE has told more.
 TRY_UP_TO = 1.5
+TRY_RECOMPUTE_UP_TO = 1.2
 LOOKED_AT = 50_000  # changed rows for each second of a recompute: to read more of them costs too much for a look
 
 
@@ -162,12 +163,12 @@ def decided(change: Maintenance, s: Situation, full: Cost, settings: Settings) -
     step = Maintain(s.view, f"{forced}{compared}", change, install, why, cost, full, small, here)
     if s.policy != "AUTO":
         return step
-    if (here or small) and s.is_new(cost, way, left) and cost.seconds <= TRY_UP_TO * full.seconds:
-        return replace(step, reason=f"tried once: {compared}")
-    if s.is_new(full, "recompute") and full.seconds <= TRY_UP_TO * cost.seconds:
-        return Recompute(s.view, f"tried once: {compared}", full, instead_of=step)
     if cost.seconds <= full.seconds:
+        if full.seconds <= TRY_RECOMPUTE_UP_TO * cost.seconds and s.is_new(full, "recompute"):
+            return Recompute(s.view, f"tried once: {compared}", full, instead_of=step)
         return step
+    if cost.seconds <= TRY_UP_TO * full.seconds and (here or small) and s.is_new(cost, way, left):
+        return replace(step, reason=f"tried once: {compared}")
     changed = sum(sizes.change_rows for sizes in s.sizes.values())
     few = changed <= LOOKED_AT * max(1.0, full.seconds)
     look = not s.seen and known is None and cost.seconds <= LOOK_UP_TO * full.seconds and few

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import astuple, dataclass, field, replace
-from math import ceil, isinf, log, prod
+from math import ceil, exp, isinf, log, prod
 from operator import add, mul
 
 from viewkeeper.algebra.keys import NOTHING, Declared, ForeignKey
@@ -12,6 +12,7 @@ from viewkeeper.algebra.node import walk
 from viewkeeper.algebra.relations import Aggregate, Changes, Filter, Join, Relation, Scan, ScanColumn, Top, Window
 from viewkeeper.changes.counts import MATCHES, RowCounts, left_by
 from viewkeeper.changes.lookup import (
+    FOUND,
     KNOWN_HERE,
     KNOWN_ROWS,
     MOST_LOOKED_THROUGH,
@@ -106,7 +107,7 @@ WRITTEN_HERE = 5  # times as many rows are written by this process as by Spark i
 OWN_HERE = 100_000  # rows of a view that this process rewrites
 # What becomes of a changed row, netted, matched and added up, takes as long as so many rows that are only moved. At 5 %
 # and 10 % of all tables of the benchmark that was 1 to 4 microseconds a row by this process.
-FOLLOWED = 4
+FOLLOWED = 8
 FOLLOWED_HERE = 12
 FOUND_HERE = 3  # the same of a row that was looked up
 # Where a change has more rows than this process knows, each of its terms is several Spark jobs. In the median of 17
@@ -163,7 +164,7 @@ def reading(rel: Relation, sizes: Mapping[str, Sizes], declared: Declared = NOTH
     tables = {table: size.rows for table, size in sizes.items()}
     changes = {table: size.change_rows for table, size in sizes.items()}
     counts = RowCounts(tables, changes, declared, guessing=True)
-    once, found = read_once(rel, lambda rows: counts.saved(rows) > 0), _Lookups(sizes, tables, known)
+    once, found = read_once(rel, lambda rows: counts.saved(rows) > 0), _Lookups(sizes, tables, known, declared)
     total = Cost()
     for node in walk(looked_up(once, found.changed(once), found)):
         match node:
@@ -192,6 +193,8 @@ def reading_here(rel: Relation, sizes: Mapping[str, Sizes], most: int, declared:
     filtered = {node.input for node in nodes if isinstance(node, Filter)}
     for node in nodes:
         match node:
+            case Scan(table) if table in found.about and found.about[table] > most:
+                return None
             case Scan(table, columns) if table in found.among:
                 total += found.among[table].read(len(columns), LOOKED_UP) + LEAF_HERE
                 total += Cost(rows_moved=FOUND_HERE * found.about[table])
@@ -251,23 +254,42 @@ class _Lookups:
         leaves = [node for node in walk(change) if isinstance(node, Changes) and node.table in few]
         known: dict[str, dict[str, Told]] = {leaf.table: {} for leaf in leaves}
         for leaf in leaves:
-            known[leaf.table] |= self.values(leaf.table, leaf.columns, self.sizes[leaf.table].change_rows)
+            rows = self.sizes[leaf.table].change_rows
+            known[leaf.table] |= self.values(leaf.table, leaf.columns, rows, self.changed_values)
         return lambda table, _: ChangedValues(known.get(table, {}), exact=True)
 
     def __call__(self, scan: Scan, asked: Mapping[str, Values], where: Conditions) -> Found | None:
         table = self.sizes.get(scan.table)
-        if table is None or not table.here:
+        if table is None or not table.here or self.rows_with(scan.table, asked) > FOUND * self.most:
             return None
         question = (scan.table, scan.state, frozenset(asked.items()), where)
         name = self.names.setdefault(question, f"found {len(self.names)} in {scan.table}")
         found = self.rows_with(scan.table, asked) * prod(map(left_by, where))
         self.among[name], self.about[name], self.tables[name] = table, int(found), min(table.rows, self.most)
-        values = self.values(scan.table, scan.columns, found)
+        values = self.values(scan.table, scan.columns, found, self.some_values)
         return Found(name, {c: _are(asked[c]) if c in asked else told for c, told in values.items()}, fulfil=True)
 
-    def values(self, table: str, columns: tuple[ScanColumn, ...], rows: float) -> dict[str, Told]:
+    def values(
+        self, table: str, columns: tuple[ScanColumn, ...], rows: float, of: Callable[[str, str, float], float]
+    ) -> dict[str, Told]:
         """About how many values so many rows of a table have in each column."""
-        return {c.source: _about(min(rows, self.most_values(table, c.source))) for c in columns if can_spread(c.type)}
+        return {c.source: _about(of(table, c.source, rows)) for c in columns if can_spread(c.type)}
+
+    def some_values(self, table: str, column: str, rows: float) -> float:
+        """Of so many rows, which are spread over the rows that they refer to, if that is known."""
+        values = self.most_values(table, column)
+        if values < self.sizes[table].rows:
+            return values * (1 - exp(-rows / max(values, 1)))
+        return min(rows, values)
+
+    def changed_values(self, table: str, column: str, rows: float) -> float:
+        """Of so many changed rows: those that are part of a row of another table come and go with it."""
+        found = self.some_values(table, column, rows)
+        if not any(column.lower() in key for key in self.declared.keys.get(table, ())):
+            return found
+        parts = [self.sizes[r.parent] for r in self.references(table, column) if r.parent in self.sizes]
+        with_it = [max(p.change_rows, rows * p.rows / max(self.sizes[table].rows, 1)) for p in parts if p.change_rows]
+        return min([found, *with_it])
 
     def most_values(self, table: str, column: str) -> int:
         """As many as there are rows that it refers to, if that is known."""

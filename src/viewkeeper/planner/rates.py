@@ -27,6 +27,7 @@ _LARGEST = 3.5  # of |log c| and |log m/c|
 _SHORT = 0.05  # seconds; nobody takes less
 _LATEST = 3
 _DOUBT = 0.25  # refreshes as the rates have them, which count beside those that were seen
+_DOUBT_CREATED = 1.0  # the same, beside a CREATE: the first ones come while Spark is still cold
 _LOOKS = 5  # refreshes; what was seen of changes before them may be otherwise now
 _AS_LARGE = 2.0  # times as long by the rates, or as short
 _CREATED = 1.25  # times as long as a recompute of the view takes later, in the median of 26 views of TPC-H
@@ -93,14 +94,15 @@ class Own:
         the view was created counts as long as no refresh took this way.
         """
         found = self.seen.get(way, ())
-        seen = [one for one in found if not one.created] or found
+        refreshed = [one for one in found if not one.created]
+        seen, doubt = (refreshed, _DOUBT) if refreshed else (found, _DOUBT_CREATED)
         near = [one.times for one in seen if one.is_as_large(seconds)][:_LATEST]
         if near:
-            return exp(log(median_low(near)) * len(near) / (len(near) + _DOUBT))
+            return exp(log(median_low(near)) * len(near) / (len(near) + doubt))
         if not seen:
             return 1.0
         nearest = min(seen, key=lambda one: one.apart(seconds))
-        return exp(log(nearest.times) / (1 + _DOUBT + nearest.apart(seconds)))
+        return exp(log(nearest.times) / (1 + doubt + nearest.apart(seconds)))
 
 
 def fitted(samples: Sequence[Sample]) -> Rates:

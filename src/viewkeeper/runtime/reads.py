@@ -36,7 +36,7 @@ from viewkeeper.algebra.relations import (
 )
 from viewkeeper.algebra.scalars import TRUE, Scalar, own_columns
 from viewkeeper.changes.counts import FEW, RowCounts
-from viewkeeper.changes.lookup import KNOWN_ROWS
+from viewkeeper.changes.lookup import FOUND, KNOWN_ROWS
 from viewkeeper.changes.meeting import Spreads, compared
 from viewkeeper.changes.own import OWN
 from viewkeeper.changes.parts import Computed, mentions, replaced
@@ -57,7 +57,6 @@ from viewkeeper.store.log import Masked, TableLog
 from viewkeeper.store.rows import FileRows, Part
 
 MOST_READ_ALONE = 5_000_000  # where Spark has other machines, they read more than this sooner
-_FOUND = 5  # times as many rows as may have changed; of 20 000, Spark is given all in a tenth of a second
 FIRST_ROWS = 1_000_000  # a change of more rows is not read before its use
 
 
@@ -249,7 +248,7 @@ class ReadOnce:
     @property
     def most_found(self) -> int:
         """How many rows, or values that are looked for, are brought here."""
-        return _FOUND * self.known
+        return FOUND * self.known
 
     def reads_only(self, first: FirstRead, table: str) -> bool:
         """Whether all that a change mentions of a table's changed rows was read first."""
