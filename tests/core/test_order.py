@@ -33,7 +33,7 @@ from viewkeeper.changes.counts import FEW, RowCounts
 from viewkeeper.changes.lookup import KNOWN_HERE
 from viewkeeper.changes.order import connected, fewest_first
 from viewkeeper.changes.propagate import change
-from viewkeeper.planner.cost import FOLLOWED_HERE, FOUND_HERE, LOOKED_UP, Sizes, reading, reading_here
+from viewkeeper.planner.cost import FOLLOWED_HERE, FOUND_HERE, LOOKED_UP, NETTED_HERE, Sizes, reading, reading_here
 from viewkeeper.sql.leaves import CurrentTables
 from viewkeeper.sql.unparse import unparse
 from viewkeeper.testing.bags import evaluate, signed
@@ -235,7 +235,7 @@ def found_rows(rel: Relation, changed: Mapping[str, int], declared: Declared = R
     found = reading_here(rel, sizes, 2_000_000, declared)
     assert found is not None
     followed = sum(changed[n.table] for n in walk(rel) if isinstance(n, Changes))
-    return (found.rows_moved - FOLLOWED_HERE * followed) / FOUND_HERE
+    return (found.rows_moved - (NETTED_HERE + FOLLOWED_HERE) * followed) / FOUND_HERE
 
 
 @pytest.mark.parametrize(("changed", "orders"), [(100, 1_000), (150_000, 1_500_000), (300_000, 1_500_000)])

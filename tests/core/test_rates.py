@@ -14,7 +14,7 @@ from viewkeeper.algebra.scalars import Column, call
 from viewkeeper.changes.refresh import maintenance
 from viewkeeper.changes.stored import stored_form
 from viewkeeper.planner.build import Situation, plan_view, seen_closer
-from viewkeeper.planner.cost import MEASURED_ONCE, Cost, Rates, Sizes
+from viewkeeper.planner.cost import MEASURED_ONCE, NETTED_HERE, Cost, Rates, Sizes
 from viewkeeper.planner.plan import Maintain, Recompute
 from viewkeeper.planner.rates import Own, Sample, Seen, fitted, fitted_by_engine, shown
 from viewkeeper.settings import Settings
@@ -231,3 +231,25 @@ def test_what_this_process_computes_tells_nothing_of_spark() -> None:
     found = shown([Sample(COST, COST.seconds / 10, "here")], MEASURED_ONCE)
     assert found.factor("here", COST.seconds) < 0.2
     assert found.factor("incremental", COST.seconds) == 1
+
+
+def test_what_was_read_is_not_saved_by_a_recompute() -> None:
+    """Once a change was read here, a recompute only saves what is left to do; what was read stays part of the cost."""
+    kept = stored_form(Aggregate(SALES, ("k",), (Measure("s", "sum", ("x",), "bigint"),)), "v").kept
+    assert kept is not None
+    situation = Situation(
+        "v", "AUTO", kept, 500, {"sales": Sizes(8_000_000, 500_000, here=True)}, {"sales": "any"}, moved=True,
+        known_here=lambda _: True,
+    )  # fmt: skip
+    planned = plan_view(situation, Settings())
+    assert isinstance(planned, Maintain) and planned.here
+
+    def closer(left: int, full: float) -> Maintain | Recompute:
+        return seen_closer(planned.maintenance, situation, {"sales": left}, Cost(fixed=full), Settings())
+
+    all_left, few_left = closer(500_000, 99), closer(10, 99)
+    assert all_left.cost == planned.cost and isinstance(few_left, Maintain)
+    reading_all = Cost(rows_moved=NETTED_HERE * 500_000).seconds
+    assert reading_all < few_left.cost.seconds < planned.cost.seconds - reading_all
+    assert isinstance(closer(10, 0.5 * reading_all), Maintain), "nearly all of it is done"
+    assert isinstance(closer(500_000, 0.5 * reading_all), Recompute)

@@ -37,6 +37,7 @@ from viewkeeper.planner.cost import (
     Cost,
     Rates,
     Sizes,
+    netted_here,
     reading,
     reading_here,
 )
@@ -163,11 +164,12 @@ def decided(change: Maintenance, s: Situation, full: Cost, settings: Settings) -
     step = Maintain(s.view, f"{forced}{compared}", change, install, why, cost, full, small, here)
     if s.policy != "AUTO":
         return step
-    if cost.seconds <= full.seconds:
-        if full.seconds <= TRY_RECOMPUTE_UP_TO * cost.seconds and s.is_new(full, "recompute"):
+    ahead = cost.seconds - (s.priced(_done(s), way).seconds if here else 0)
+    if ahead <= full.seconds:
+        if full.seconds <= TRY_RECOMPUTE_UP_TO * ahead and s.is_new(full, "recompute"):
             return Recompute(s.view, f"tried once: {compared}", full, instead_of=step)
         return step
-    if cost.seconds <= TRY_UP_TO * full.seconds and (here or small) and s.is_new(cost, way, left):
+    if ahead <= TRY_UP_TO * full.seconds and (here or small) and s.is_new(cost, way, left):
         return replace(step, reason=f"tried once: {compared}")
     changed = sum(sizes.change_rows for sizes in s.sizes.values())
     few = changed <= LOOKED_AT * max(1.0, full.seconds)
@@ -180,8 +182,16 @@ def seen_closer(
     found: Maintenance, s: Situation, rows: Mapping[str, int], full: Cost, settings: Settings
 ) -> Maintain | Recompute:
     """The same decision, once changes were read: so many rows they have as far as the view sees."""
-    sizes = {table: replace(known, change_rows=rows.get(table, known.change_rows)) for table, known in s.sizes.items()}
+    sizes = {
+        table: replace(known, change_rows=rows.get(table, known.change_rows), pending_rows=known.pending)
+        for table, known in s.sizes.items()
+    }
     return decided(found, replace(s, sizes=sizes, seen=True), full, settings)
+
+
+def _done(s: Situation) -> Cost:
+    """What a recompute could not save any more."""
+    return sum((netted_here(known) for known in s.sizes.values()), Cost()) if s.seen else Cost()
 
 
 def _computing(change: Maintenance, s: Situation, settings: Settings) -> tuple[Cost, Way]:

@@ -105,11 +105,13 @@ INSTALL_HERE = Cost(fixed=0.04)
 OPENED_HERE = 4  # times as many files are opened by this process
 WRITTEN_HERE = 5  # times as many rows are written by this process as by Spark in the same time
 OWN_HERE = 100_000  # rows of a view that this process rewrites
-# What becomes of a changed row, netted, matched and added up, takes as long as so many rows that are only moved. At 5 %
-# and 10 % of all tables of the benchmark that was 1 to 4 microseconds a row by this process.
-FOLLOWED = 8
+# To read and net a changed row by this process, and what becomes of one that is left, matched and added up, takes as
+# long as so many rows that are only moved. At 5 % and 10 % of all tables of the benchmark that was 1 to 4 microseconds
+# a row by this process.
+NETTED_HERE = 8
 FOLLOWED_HERE = 12
-FOUND_HERE = 3  # the same of a row that was looked up
+FOUND_HERE = 4  # the same of a row that was looked up
+FOLLOWED = 8  # of a changed row by Spark
 # Where a change has more rows than this process knows, each of its terms is several Spark jobs. In the median of 17
 # changes of 5 % and 10 %, of 2 to 23 reads, they took 0.45 seconds for each read, whatever their rows.
 READS_OF_A_TERM = 6
@@ -126,8 +128,9 @@ SOME_COLUMNS = 4  # that a query reads of a table, if nobody knows which
 
 @dataclass(frozen=True)
 class Sizes:
-    """What is known of a table: its rows, how many change rows are pending, and whether its files can be read here.
+    """What is known of a table: its rows, how many change rows there are, and whether its files can be read here.
 
+    pending_rows   how many change rows the log tells of, once it is known how many are left of them
     value_bytes    what one column of a row takes on average
     files          of how many files it is made
     change_files   of how many its change
@@ -139,6 +142,12 @@ class Sizes:
     value_bytes: float = VALUE_BYTES
     files: int = 1
     change_files: int = 1
+    pending_rows: int | None = None
+
+    @property
+    def pending(self) -> int:
+        """The rows of its change that are to be read."""
+        return self.change_rows if self.pending_rows is None else self.pending_rows
 
     def read(self, columns: int, times_less: int = 1) -> Cost:
         """Of all rows so many columns, or as if there were so many times less of it."""
@@ -146,7 +155,7 @@ class Sizes:
 
     def read_changed(self, columns: int, files_less: int = 1) -> Cost:
         """Of its change all rows, as if it were made of so many times less files."""
-        return _read(self.change_rows, columns, self.value_bytes, self.change_files // files_less)
+        return _read(self.pending, columns, self.value_bytes, self.change_files // files_less)
 
 
 def _read(rows: int, columns: int, value_bytes: float, files: int) -> Cost:
@@ -210,10 +219,15 @@ def reading_here(rel: Relation, sizes: Mapping[str, Sizes], most: int, declared:
                 if changed.change_rows > KNOWN_HERE:
                     return None
                 total += changed.read_changed(len(columns), OPENED_HERE) + LEAF_HERE
-                total += Cost(rows_moved=FOLLOWED_HERE * changed.change_rows)
+                total += netted_here(changed) + Cost(rows_moved=FOLLOWED_HERE * changed.change_rows)
             case _:
                 pass
     return total
+
+
+def netted_here(changed: Sizes) -> Cost:
+    """Every row of a change, read and netted by this process: done once it is known how many are left."""
+    return Cost(rows_moved=NETTED_HERE * changed.pending)
 
 
 _GRAIN = 1.25
