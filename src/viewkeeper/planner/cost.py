@@ -111,10 +111,10 @@ OWN_HERE = 100_000  # rows of a view that this process rewrites
 NETTED_HERE = 8
 FOLLOWED_HERE = 12
 FOUND_HERE = 4  # the same of a row that was looked up
-FOLLOWED = 8  # of a changed row by Spark
+FOLLOWED = 24  # of a changed row by Spark
 # Where a change has more rows than this process knows, each of its terms is several Spark jobs. In the median of 17
-# changes of 5 % and 10 %, of 2 to 23 reads, they took 0.45 seconds for each read, whatever their rows.
-READS_OF_A_TERM = 6
+# changes of 5 % and 10 %, of 2 to 23 reads, they took 0.45 seconds for each read, some of it for their rows.
+READS_OF_A_TERM = 5
 LOOKED_UP = 10  # times as many rows are looked through for values as are read and joined in the same time
 # MERGE joins all rows of a view with the change, once to find the touched files and once to write these anew. Keys that
 # are spread over the view touch all of them.
