@@ -16,7 +16,7 @@ room_to_walk()  # the first definition that is read would do so, and Hypothesis 
 
 _COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}
 
-settings.register_profile("quick", max_examples=60, print_blob=True, **_COMMON)
+settings.register_profile("quick", max_examples=45, print_blob=True, **_COMMON)
 settings.register_profile("long", max_examples=20_000, print_blob=True, **_COMMON)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
