@@ -171,6 +171,9 @@ def test_refreshes_about_as_large_tell_most() -> None:
     assert 3 < found.factor("incremental", COST.seconds * 1.5) < 4
     beyond = [found.factor("incremental", COST.seconds * times) for times in (3, 30, 300)]
     assert 3 > beyond[0] > beyond[1] > beyond[2] > 1, "the farther, the less it tells"
+    quick = shown([Sample(COST, COST.seconds / 4)], MEASURED_ONCE)
+    assert quick.factor("incremental", COST.seconds * 9) == 1, "what is fixed was quick"
+    assert quick.factor("incremental", COST.seconds / 9) < 1
 
 
 CREATED = [Sample(COST, COST.seconds * 3, "recompute", created=True)]

@@ -90,8 +90,9 @@ class Own:
     def factor(self, way: Way, seconds: float) -> float:
         """How many times as long it takes, where the rates say so many seconds.
 
-        By the middle one of the latest, since a cold start is slow. If none was as large, the nearest tells less. That
-        the view was created counts as long as no refresh took this way.
+        By the middle one of the latest, since a cold start is slow. If none was as large, the nearest tells less, and
+        nothing if it was smaller and quick: what is fixed was quick then. That the view was created counts as long as
+        no refresh took this way.
         """
         found = self.seen.get(way, ())
         refreshed = [one for one in found if not one.created]
@@ -102,7 +103,8 @@ class Own:
         if not seen:
             return 1.0
         nearest = min(seen, key=lambda one: one.apart(seconds))
-        return exp(log(nearest.times) / (1 + doubt + nearest.apart(seconds)))
+        times = exp(log(nearest.times) / (1 + doubt + nearest.apart(seconds)))
+        return max(times, 1.0) if nearest.said < seconds else times
 
 
 def fitted(samples: Sequence[Sample]) -> Rates:
