@@ -181,7 +181,7 @@ CREATED = [Sample(COST, COST.seconds * 3, "recompute", created=True)]
 
 def test_creating_a_view_tells_of_its_recomputes() -> None:
     found = shown(CREATED, MEASURED_ONCE)
-    assert 1.5 < found.factor("recompute", COST.seconds) < 3, "though it takes longer, the first time"
+    assert 1.5 < found.factor("recompute", COST.seconds) < 1.8, "half: it takes longer, the first time"
     assert not found.is_new("incremental", COST.seconds), "no refresh took any way"
     slower = shown([Sample(COST, COST.seconds * 4, "recompute"), *CREATED], MEASURED_ONCE)
     assert slower.factor("recompute", COST.seconds) > 2.5, "once there is a recompute, it alone tells"
