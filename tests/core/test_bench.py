@@ -205,7 +205,18 @@ def test_auto_is_judged_where_the_ways_differ() -> None:
     assert [(c.view, c.different, c.right) for c in choices(found)] == [
         ("v1", True, True), ("w_q3", True, False), ("q1", False, True),
     ]  # fmt: skip
-    assert right_share(found) == 0.5
+    assert right_share(choices(found)) == 0.5
+
+
+def test_auto_is_judged_by_the_median_of_rounds_and_by_the_first_one() -> None:
+    found = Samples(tuple(
+        sample(action, n, seconds, strategy="recompute" if n else "incremental")
+        for n, pair in enumerate(((2.0, 1.0), (1.0, 2.0), (1.0, 1.5)))
+        for action, seconds in zip((REFRESH, OTHER), pair, strict=True)
+    ))  # fmt: skip
+    (choice,) = choices(found)
+    assert (choice.strategy, choice.times, choice.right) == ("incremental/recompute", pytest.approx(2 / 3), True)
+    assert (choice.first.strategy, choice.first.times, choice.first.right) == ("incremental", 2, False)
 
 
 def test_bars_hold_or_not_or_were_not_measured() -> None:

@@ -44,9 +44,7 @@ def measured(bench: Bench, case: Case) -> Counter[str]:
 
 
 def test_a_sweep_measures_both_ways_and_the_job_by_hand(bench: Bench) -> None:
-    found = measured(
-        bench, Sweep(Share(0.01), ("v1", "w_q3", "w_q10"), rounds=1, both=1, by_hand=("v1", "w_q3", "w_q10"))
-    )
+    found = measured(bench, Sweep(Share(0.01), ("v1", "w_q3", "w_q10"), rounds=1, by_hand=("v1", "w_q3", "w_q10")))
     assert found == {REFRESH: 3, OTHER: 3, RECOMPUTE: 3, HAND: 3}
 
 

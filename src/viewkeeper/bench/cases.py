@@ -11,7 +11,7 @@ from viewkeeper.bench.mixes import Mix, title
 class Sweep:
     """Views after batches of one mix: AUTO's refresh against a plain recompute, in turn.
 
-    both       in so many rounds, up to the last, the way that AUTO has not taken is measured, too
+    both       whether the way that AUTO has not taken is measured, too
     by_hand    views whose hand-written job is measured, in all rounds
     once       views that are too large for more than one round
     """
@@ -19,7 +19,7 @@ class Sweep:
     mix: Mix
     views: tuple[str, ...]
     rounds: int
-    both: int = 1
+    both: bool = True
     by_hand: tuple[str, ...] = ()
     once: tuple[str, ...] = ()
 

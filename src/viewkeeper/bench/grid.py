@@ -61,7 +61,7 @@ def grid(mode: Mode) -> tuple[Case, ...]:
         case "quick":
             return (
                 SmallRefresh(1_000_000, rounds=3),
-                Sweep(TEN_ORDERS, _QUICK, rounds=2, both=0),
+                Sweep(TEN_ORDERS, _QUICK, rounds=2, both=False),
                 Sweep(TENTH_OF_A_PERCENT, _QUICK, rounds=2, by_hand=("v1", "w_q3")),
                 Sweep(Share(0.05), ("v1",), rounds=1),
                 Writers((100,), rounds=2),
@@ -73,13 +73,13 @@ def grid(mode: Mode) -> tuple[Case, ...]:
         case "full":
             return (
                 SmallRefresh(1_000_000, rounds=9),
-                Sweep(TEN_ORDERS, ALL, rounds=3, both=0, once=_LONG),
+                Sweep(TEN_ORDERS, ALL, rounds=3, both=False, once=_LONG),
                 Sweep(TENTH_OF_A_PERCENT, ALL, rounds=3, by_hand=BY_HAND, once=_LONG),
                 Sweep(Share(0.0001), _SEVERAL, rounds=1),
                 Sweep(Share(0.01), _SEVERAL, rounds=1),
-                Sweep(Share(0.05), _SEVERAL, rounds=1),
-                Sweep(Share(0.1), _SEVERAL, rounds=1),
-                *(Sweep(Updates(t, _TWO_ROWS.get(t, 0.001)), views, rounds=1) for t, views in _READERS.items()),
+                Sweep(Share(0.05), _SEVERAL, rounds=3),
+                Sweep(Share(0.1), _SEVERAL, rounds=3),
+                *(Sweep(Updates(t, _TWO_ROWS.get(t, 0.001)), views, rounds=3) for t, views in _READERS.items()),
                 TenViews(TENTH_OF_A_PERCENT, rounds=1),
                 Writers((1, 10, 100), rounds=5),
                 Transactions(100),
@@ -89,8 +89,8 @@ def grid(mode: Mode) -> tuple[Case, ...]:
             )
         case "large":
             return (
-                Sweep(TEN_ORDERS, _LARGE, rounds=3, both=0),
-                Sweep(TENTH_OF_A_PERCENT, _LARGE, rounds=3, both=0),
+                Sweep(TEN_ORDERS, _LARGE, rounds=3, both=False),
+                Sweep(TENTH_OF_A_PERCENT, _LARGE, rounds=3, both=False),
             )
 
 

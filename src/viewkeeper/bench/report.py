@@ -12,6 +12,7 @@ from viewkeeper.bench import lazy, small
 from viewkeeper.bench.findings import (
     WAYS,
     Bar,
+    Choice,
     bars,
     choices,
     compared,
@@ -149,14 +150,24 @@ def _auto(samples: Samples) -> Iterator[str]:
         return
     yield "## Was AUTO right?"
     different = [c for c in found if c.different]
-    share = right_share(samples)
-    told = f": right in {share * 100:.0f} % of those" if share is not None else ""
-    yield f"Of {len(found)} cases measured both ways, {len(different)} differ by over 20 %{told}. It was wrong in:"
-    wrong = [(c.case, c.view, c.strategy, f"{c.chosen:.2f}", f"{c.other:.2f}") for c in different if not c.right]
+    of_these = f"{len(different)} differ by over 20 %{_right(found)}"
+    yield f"Of {len(found)} cases measured both ways, {of_these}. It was wrong in:"
+    wrong = [(c.case, c.view, c.strategy, _all(c.chosen), _all(c.other)) for c in different if not c.right]
     yield _table(("changed", "view", "AUTO took", "s", "the other way s"), wrong) if wrong else "none."
+    firsts = [c.first for c in found]
+    yield f"In their first rounds {sum(c.different for c in firsts)} cases differ by over 20 %{_right(firsts)}."
     errors = ((way, prediction_error(samples, way)) for way in WAYS)
     rows = ((way, f"{error[0]:.2f}", f"{error[1]:.2f}×") for way, error in errors if error is not None)
     yield _table(("way", "actual ÷ predicted, median", "off by, median"), rows)
+
+
+def _right(found: Iterable[Choice]) -> str:
+    share = right_share(found)
+    return "" if share is None else f": right in {share * 100:.0f} % of those"
+
+
+def _all(seconds: Iterable[float]) -> str:
+    return ", ".join(f"{s:.2f}" for s in seconds)
 
 
 def _by_hand(samples: Samples) -> Iterator[str]:

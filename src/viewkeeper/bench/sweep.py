@@ -19,19 +19,16 @@ TOGETHER, ONE_BY_ONE = "together", "one by one"
 
 def sweep(case: Sweep, bench: Bench) -> Iterator[Sample]:
     stand = bench.stand()
-    stand.add(case.views, both=case.both > 0)
+    stand.add(case.views, both=case.both)
     for view in case.by_hand:
         bench.sql(f"CREATE OR REPLACE TABLE {_hand(view)} USING DELTA AS SELECT * FROM {view}")
     for number in range(case.rounds):
         views = [v for v in case.views if number == 0 or v not in case.once]
-        both = {v for v in views if v in case.once or number >= case.rounds - case.both} if case.both else set()
-        if number:  # what has not been refreshed in each round
-            stand.catch_up(both)
         changed = stand.change(case.mix)
         for view in views:
             bench.tell(f"round {number + 1} of {case.rounds}: {view}")
             yield from _Round(
-                stand, name(case), view, number, view in both, changed if view in case.by_hand else None
+                stand, name(case), view, number, case.both, changed if view in case.by_hand else None
             ).measure()
     stand.audit_once(case.views)
 
