@@ -35,7 +35,7 @@ from viewkeeper.changes.refresh import maintenance
 from viewkeeper.changes.stored import stored_form
 from viewkeeper.changes.weights import before
 from viewkeeper.here.compute import Computer, can_compute
-from viewkeeper.here.merge import merged_bag, merged_groups, merged_top
+from viewkeeper.here.merge import comes_and_goes, merged_bag, merged_groups, merged_top
 from viewkeeper.here.rows import RowsHere
 from viewkeeper.here.types import arrow_type
 from viewkeeper.here.values import value
@@ -130,6 +130,22 @@ def test_a_view_after_its_change(case: Case) -> None:
     rows = merged.rows(held)
     assert bag(rows, names(kept.content)) == comparable(after)
     assert rows.count - held.count == merged.came - merged.went
+
+
+@pytest.mark.parametrize(
+    ("rows", "told"),
+    [
+        ([], False),
+        ([("a", 1, 1), ("a", 2, -1), (None, 1, 1)], False),
+        ([("a", 1, 1), ("b", 1, -2), ("a", 1, -1)], True),
+        ([("a", None, 1), ("b", None, -1)], False),
+        ([("a", None, -1), (None, None, 1), ("a", None, 1)], True),
+    ],
+)
+def test_whether_a_key_comes_and_goes(rows: list[tuple[str | None, int | None, int]], told: bool) -> None:
+    k, n, weights = zip(*rows, strict=True) if rows else ((), (), ())
+    columns = {"k": pa.array(k, pa.string()), "n": pa.array(n, pa.int64()), WEIGHT: pa.array(weights, pa.int64())}
+    assert comes_and_goes(RowsHere(columns, len(rows)), ["k", "n"]) is told
 
 
 def test_what_is_known_of_no_rows_is_known_of_some() -> None:

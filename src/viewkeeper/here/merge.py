@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -126,6 +127,14 @@ def merged_top(old: RowsHere, change: RowsHere, merge: MergeTop) -> Merged:
 def came_and_went(change: RowsHere) -> tuple[int, int]:
     weights = _weights(change)
     return int(weights[weights > 0].sum()), -int(weights[weights < 0].sum())
+
+
+def comes_and_goes(change: RowsHere, key: Sequence[str]) -> bool:
+    """Whether any value of a key both comes and goes."""
+    firsts, which = change.alike(key)
+    came = _weights(change) > 0
+    both = (np.bincount(which[way], minlength=len(firsts)) > 0 for way in (came, ~came))
+    return bool(np.logical_and(*both).any())
 
 
 def _weights(change: RowsHere) -> Places:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import ChainMap
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,7 +49,7 @@ class RowsHere:
     def take(self, places: Places | pa.Array) -> RowsHere:
         """The rows at these places; one of NULLs for a place that is NULL."""
         at = places if isinstance(places, pa.Array) else pa.array(places)
-        return RowsHere({name: column.take(at) for name, column in self.columns.items()}, len(at))
+        return RowsHere(_Taken(self.columns, at), len(at))
 
     def where(self, met: Value) -> RowsHere:
         """The rows for which it is true."""
@@ -57,11 +58,31 @@ class RowsHere:
         return self.take(np.flatnonzero(flags(met)))
 
     def beside(self, other: RowsHere) -> RowsHere:
-        return RowsHere({**self.columns, **other.columns}, self.count)
+        return RowsHere(ChainMap(other.columns, self.columns), self.count)  # type: ignore[arg-type]
 
     def filled(self, value: Value) -> pa.Array:
         """A value for each row."""
         return pa.repeat(value, self.count) if isinstance(value, pa.Scalar) else one_array(value)
+
+
+class _Taken(Mapping[str, pa.Array]):
+    """Columns at some places, each of them taken when it is first asked for: many never are."""
+
+    def __init__(self, columns: Mapping[str, pa.Array], at: pa.Array) -> None:
+        self.columns = columns
+        self.at = at
+        self.taken: dict[str, pa.Array] = {}
+
+    def __getitem__(self, name: str) -> pa.Array:
+        if name not in self.taken:
+            self.taken[name] = self.columns[name].take(self.at)
+        return self.taken[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.columns)
+
+    def __len__(self) -> int:
+        return len(self.columns)
 
 
 def stacked(parts: Sequence[RowsHere]) -> RowsHere:

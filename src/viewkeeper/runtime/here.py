@@ -19,6 +19,7 @@ from viewkeeper.here.rows import RowsHere
 from viewkeeper.planner.plan import Install
 from viewkeeper.runtime.look import Look
 from viewkeeper.runtime.reads import MOST_READ_ALONE, ReadOnce
+from viewkeeper.runtime.seen import Here
 from viewkeeper.store.columns import NotHereError
 from viewkeeper.store.files import DataFiles
 from viewkeeper.store.rows import Among, Asked, Placed
@@ -43,8 +44,8 @@ class HereLeaves:
         """Changed rows that may matter."""
         leaves, columns = self.leaves, tuple(dict.fromkeys(c.source for c in leaf.columns))
         first = leaves.first.get(leaf.table)
-        if first is not None and first.here is not None and first.columns.issuperset(columns):
-            return first.here.matter
+        if first is not None and isinstance(first.seen, Here) and first.columns.issuperset(columns):
+            return first.seen.matter
         parts = leaves.parts(leaf.table) if leaves.pinned.pins[leaf.table].change.rows <= leaves.known else []
         return _there(leaves.net_change(parts, columns or parts[0].files.first_column) if parts else None)
 

@@ -6,7 +6,7 @@ Arrow looks for values in one column of a file in less time than Spark needs to 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from functools import cache, partial
 
 import pyarrow as pa
@@ -18,6 +18,7 @@ from viewkeeper.changes.lookup import ChangedValues, Conditions, Found, Told, Va
 from viewkeeper.here.conditions import fulfilling
 from viewkeeper.runtime.few import given
 from viewkeeper.runtime.reads import MOST_READ_ALONE, ReadOnce
+from viewkeeper.runtime.seen import Many, distinct
 from viewkeeper.sql.render import quote, render
 
 _Asked = tuple[str, int, frozenset[tuple[str, Values]]]  # table, version, values by column
@@ -28,17 +29,7 @@ def _changed(leaves: ReadOnce, table: str, where: Conditions) -> ChangedValues:
     first = leaves.first.get(table)
     if first is None or not leaves.reads_only(first, table):
         return ChangedValues({})
-    return ChangedValues(_told(partial(first.values, where), first.compared), first.tells(where))
-
-
-def _told(values: Callable[[], Mapping[str, Values]], columns: Iterable[str]) -> dict[str, Told]:
-    """Each column's values, all of which are found out when one is asked for."""
-    once = cache(values)
-    return {column: partial(_of, once, column) for column in columns}
-
-
-def _of(values: Callable[[], Mapping[str, Values]], column: str) -> Values:
-    return values()[column]
+    return first.values(where)
 
 
 class Tables:
@@ -53,7 +44,7 @@ class Tables:
     def look_up(self, change: Relation) -> Relation:
         """The same change, of rows that were looked up where the values of its sources' changes are known."""
         leaves = self.leaves
-        if not any(first.seen for first in leaves.first.values()):
+        if all(isinstance(first.seen, Many) for first in leaves.first.values()):
             return change
         leaves.mention([change])
         found = prune(drop_empty(looked_up(change, partial(_changed, leaves), self)))
@@ -89,12 +80,15 @@ class Tables:
         columns = self.leaves.compared_of(scan.table)
         some, left = fulfilling(rows, {c.source: c.type for c in scan.columns}, where)
 
-        def values() -> dict[str, Values]:
-            if not left:
-                return {column: frozenset(some[column].unique().to_pylist()) for column in columns}
+        @cache
+        def by_spark() -> dict[str, Values]:
             condition = render(conjunction(list(left)), {c.source: quote(c.source) for c in scan.columns})
             # Of what Spark's driver has, that takes no job.
             of_them = given(self.leaves.session, some).where(condition).select(*map(quote, columns)).collect()
             return {column: frozenset(row[n] for row in of_them) for n, column in enumerate(columns)}
 
-        return Found(self.leaves.put_here(some), _told(values, columns), fulfil=not left)
+        def values(column: str) -> Values:
+            return by_spark()[column] if left else distinct(some, column)
+
+        told: dict[str, Told] = {column: cache(partial(values, column)) for column in columns}
+        return Found(self.leaves.put_here(some), told, fulfil=not left)

@@ -239,7 +239,7 @@ class ReadOnce:
         first = self.first.get(table)
         if first is None or not first.columns.issuperset(c.source for c in columns):
             return self.changed_rows(table, columns)
-        name = first.name if first.here is None else self._given(table, first.here)
+        name = self._given(table, first.seen) if isinstance(first.seen, Here) else first.name
         return f"SELECT {_listed(columns)}{WEIGHT} FROM {name}"
 
     def net_change(self, parts: Sequence[Part], columns: Sequence[str]) -> pa.Table | None:
@@ -300,7 +300,7 @@ class ReadOnce:
     @property
     def spreads(self) -> Spreads:
         """The values that the changes which were read first have."""
-        return {(table, c): spread for table, first in self.first.items() for c, spread in first.spreads.items()}
+        return {(table, c): spread for table, first in self.first.items() for c, spread in first.seen.spreads.items()}
 
     def changed_rows(self, table: str, columns: tuple[ScanColumn, ...]) -> str:
         """The query of a table's changes: by the files that tell of them, where these can be read as they are."""

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
+from functools import cache, cached_property, partial
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as f
 
 from viewkeeper.algebra.relations import WEIGHT
 from viewkeeper.algebra.scalars import Scalar
+from viewkeeper.changes.lookup import ChangedValues, Values
 from viewkeeper.changes.meeting import Spread
 from viewkeeper.here.conditions import fulfilling
+from viewkeeper.here.merge import comes_and_goes
+from viewkeeper.here.rows import RowsHere
 from viewkeeper.runtime import spreads
 from viewkeeper.runtime.checkpoints import checkpointed
 from viewkeeper.runtime.few import fetched, given
 from viewkeeper.sql.render import quote, render
+from viewkeeper.store.columns import NotHereError
 
 
 @dataclass(frozen=True)
@@ -44,22 +50,66 @@ class Asked:
 
 @dataclass(frozen=True)
 class Here:
-    """The rows of a change that this process has, with the types of their columns; and those that may matter."""
+    """The rows of a change that this process has, with the types of their columns; and those that may matter.
+
+    What else is to be known of them is found out when it is asked for: most of it never is.
+    """
 
     rows: pa.Table
     types: Mapping[str, str]
     matter: pa.Table
+    compared: tuple[str, ...]
 
-    def fulfilling(self, where: Sequence[Scalar]) -> tuple[pa.Table, tuple[Scalar, ...]]:
-        return fulfilling(self.matter, self.types, where)
+    @cached_property
+    def spreads(self) -> Mapping[str, Spread]:
+        return _spreads({column: self.rows[column].to_pylist() for column in self.compared})
+
+    def values(self, where: Sequence[Scalar]) -> ChangedValues:
+        rows, left = fulfilling(self.matter, self.types, where)
+        return ChangedValues({c: cache(partial(distinct, rows, c)) for c in self.compared}, not left)
+
+    def stays(self, key: tuple[str, ...]) -> bool | None:
+        try:
+            return comes_and_goes(RowsHere.of(self.rows.select([WEIGHT, *key])), key)
+        except NotHereError:
+            return None
+
+
+@dataclass(frozen=True)
+class Few:
+    """Of few rows that Spark's driver has, their weights and their values in the columns that are compared."""
+
+    weights: Sequence[int]
+    compared: Mapping[str, Sequence[Any]]
+
+    @cached_property
+    def spreads(self) -> Mapping[str, Spread]:
+        return _spreads(self.compared)
+
+    def values(self, where: Sequence[Scalar]) -> ChangedValues:
+        return ChangedValues({c: partial(frozenset[Any], found) for c, found in self.compared.items()}, not where)
+
+    def stays(self, key: tuple[str, ...]) -> bool | None:
+        if not self.compared.keys() >= set(key):
+            return None
+        signs: dict[tuple[Any, ...], set[bool]] = {}
+        for weight, *value in zip(self.weights, *(self.compared[column] for column in key), strict=True):
+            signs.setdefault(tuple(value), set()).add(weight > 0)
+        return any(len(both) > 1 for both in signs.values())
+
+
+@dataclass(frozen=True)
+class Many:
+    """Of rows that stay where they are, only between which values they lie."""
+
+    spreads: Mapping[str, Spread]
 
 
 @dataclass(frozen=True)
 class FirstRead:
-    """How many rows there are that may matter, how many rows go, whether any matters, and which values they have.
+    """How many rows there are that may matter, how many rows go, whether any matters, and what was seen of them.
 
     name   under which Spark has the rows, unless they are here
-    seen   of few rows, the columns that are compared
     """
 
     name: str
@@ -67,41 +117,24 @@ class FirstRead:
     rows: int
     went: int
     matters: bool
-    spreads: Mapping[str, Spread]
-    seen: Mapping[str, Sequence[Any]] = field(default_factory=dict)
-    here: Here | None = None
+    seen: Here | Few | Many
 
-    @property
-    def compared(self) -> list[str]:
-        return [column for column in self.seen if column != WEIGHT]
-
-    def values(self, where: Sequence[Scalar]) -> dict[str, frozenset[Any]]:
-        """The values that rows which fulfil the conditions have at most, in the columns that are compared."""
-        if self.here is None:
-            return {column: frozenset(self.seen[column]) for column in self.compared}
-        rows, _ = self.here.fulfilling(where)
-        return {column: frozenset(rows[column].unique().to_pylist()) for column in self.compared}
-
-    def tells(self, where: Sequence[Scalar]) -> bool:
-        """Whether these are just the values of such rows."""
-        return not where if self.here is None else not self.here.fulfilling(where)[1]
+    def values(self, where: Sequence[Scalar]) -> ChangedValues:
+        """The values that rows which fulfil the conditions have, in the columns that are compared."""
+        return ChangedValues({}) if isinstance(self.seen, Many) else self.seen.values(where)
 
     def stays(self, key: tuple[str, ...]) -> bool | None:
         """Whether any value of a key both comes and goes; None where that was not seen."""
-        if not key or not self.seen.keys() >= {WEIGHT, *key}:
-            return None
-        signs: dict[tuple[Any, ...], set[bool]] = {}
-        for weight, *value in zip(self.seen[WEIGHT], *(self.seen[column] for column in key), strict=True):
-            signs.setdefault(tuple(value), set()).add(weight > 0)
-        return any(len(both) > 1 for both in signs.values())
+        return None if isinstance(self.seen, Many) or not key else self.seen.stays(key)
 
 
 def here(session: SparkSession, rows: pa.Table, asked: Asked) -> FirstRead:
     """Of rows that this process has."""
-    seen = {column: rows[column].to_pylist() for column in (WEIGHT, *asked.compared)}
     matter, left = fulfilling(rows, asked.types, [asked.matters])
     matters = len(matter) > 0 and (not left or not given(session, matter).where(asked.condition).isEmpty())
-    return replace(_seen(asked, seen, matters=matters), rows=len(matter), here=Here(rows, asked.types, matter))
+    went = pc.sum(pc.less(rows[WEIGHT], 0)).as_py() or 0
+    seen = Here(rows, asked.types, matter, asked.compared)
+    return FirstRead(asked.name, frozenset(asked.columns), len(matter), went, matters, seen)
 
 
 def few(rows: DataFrame, asked: Asked) -> FirstRead:
@@ -109,8 +142,10 @@ def few(rows: DataFrame, asked: Asked) -> FirstRead:
     held = fetched(rows)
     held.createOrReplaceTempView(asked.name)
     found = held.select(f.col(WEIGHT), asked.condition, *map(quote, asked.compared)).collect()
-    values = {column: [row[n] for row in found] for n, column in enumerate((WEIGHT, "", *asked.compared))}
-    return _seen(asked, values, matters=any(values.pop("")))
+    weights = [row[0] for row in found]
+    seen = Few(weights, {column: [row[n] for row in found] for n, column in enumerate(asked.compared, 2)})
+    went, matters = sum(weight < 0 for weight in weights), any(row[1] for row in found)
+    return FirstRead(asked.name, frozenset(asked.columns), len(found), went, matters, seen)
 
 
 def many(rows: DataFrame, asked: Asked) -> FirstRead:
@@ -126,12 +161,15 @@ def many(rows: DataFrame, asked: Asked) -> FirstRead:
     checkpointed(observed).createOrReplaceTempView(asked.name)
     found = counted.get
     rows_and_went = int(found["rows"]), int(found["went"])
-    values = spreads.measured(asked.compared, found)
-    return FirstRead(asked.name, frozenset(asked.columns), *rows_and_went, bool(found["matter"]), values)
+    seen = Many(spreads.measured(asked.compared, found))
+    return FirstRead(asked.name, frozenset(asked.columns), *rows_and_went, bool(found["matter"]), seen)
 
 
-def _seen(asked: Asked, seen: Mapping[str, Sequence[Any]], *, matters: bool) -> FirstRead:
-    rows, went = len(seen[WEIGHT]), sum(weight < 0 for weight in seen[WEIGHT])
-    found = ((column, spreads.spread_of(seen[column])) for column in asked.compared)
-    values = {column: spread for column, spread in found if spread is not None}
-    return FirstRead(asked.name, frozenset(asked.columns), rows, went, matters and rows > 0, values, seen)
+def distinct(rows: pa.Table, column: str) -> Values:
+    """All values of a column."""
+    return frozenset(rows[column].unique().to_pylist())
+
+
+def _spreads(values: Mapping[str, Sequence[Any]]) -> Mapping[str, Spread]:
+    found = ((column, spreads.spread_of(seen)) for column, seen in values.items())
+    return {column: spread for column, spread in found if spread is not None}
