@@ -5,12 +5,14 @@ from __future__ import annotations
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+import pyarrow as pa
 import pytest
 
 from viewkeeper.algebra.relations import WEIGHT, Filter, Join, Scan, ScanColumn, Union
 from viewkeeper.algebra.scalars import ONE, TRUE, ZERO, Clock, Column, call
 from viewkeeper.runtime.first import what_matters
-from viewkeeper.runtime.reads import FirstRead, ReadOnce
+from viewkeeper.runtime.reads import ReadOnce
+from viewkeeper.runtime.seen import Few, FirstRead, Here, Many
 from viewkeeper.store.leaves import PinnedLeaves
 
 pytestmark = pytest.mark.core
@@ -68,8 +70,11 @@ def test_what_is_read_at_the_same_time_gets_names_of_its_own() -> None:
 
 
 def test_keys_that_stay_are_seen_in_what_was_read() -> None:
-    seen = {WEIGHT: [1, -1, -1, 2], "k": [1, 1, 2, None], "x": [5, 6, 7, 7], "": [True] * 4}
-    first = FirstRead("first", frozenset("kx"), 4, 2, 4, {}, seen)
-    assert first.stays(("k",)) is True and first.stays(("k", "x")) is False and first.stays(("x",)) is True
-    assert first.stays(("other",)) is None and first.stays(()) is None
-    assert FirstRead("first", frozenset("kx"), 4, 2, 4, {}).stays(("k",)) is None
+    """The same of rows that this process has and of those that Spark's driver has."""
+    k, x, weights = [1, 1, 2, None], [5, 6, 7, 7], [1, -1, -1, 2]
+    table = pa.table({"k": pa.array(k, pa.int32()), "x": pa.array(x, pa.int32()), WEIGHT: pa.array(weights)})
+    for seen in (Here(table, {"k": "int", "x": "int"}, table, ("k", "x")), Few(weights, {"k": k, "x": x})):
+        first = FirstRead("first", frozenset("kx"), 4, 2, True, seen)
+        assert first.stays(("k",)) is True and first.stays(("k", "x")) is False and first.stays(("x",)) is True
+        assert first.stays(("other",)) is None and first.stays(()) is None
+    assert FirstRead("first", frozenset("kx"), 4, 2, True, Many({})).stays(("k",)) is None

@@ -17,6 +17,7 @@ from viewkeeper.algebra.relations import (
     Aggregate,
     Changes,
     Filter,
+    Item,
     Join,
     JoinKind,
     Project,
@@ -257,6 +258,20 @@ def test_lines_come_and_go_with_their_orders() -> None:
     alone = found_rows(new, {"lines": 40_000}, declared)
     assert alone == pytest.approx(40_000, rel=0.25)
     assert found_rows(new, {"lines": 40_000, "orders": 10_000}, declared) == pytest.approx(10_000, rel=0.25)
+
+
+def test_what_two_terms_read_under_other_names_is_read_once() -> None:
+    """As of a table that a query mentions twice."""
+    once = Join(ORDERS, NEW_LINES, "inner", same("o_key", "l_order"))
+    lines, orders = (tuple(replace(c, name=f"other_{c.name}") for c in scan.columns) for scan in (LINES, ORDERS))
+    condition = same("other_o_key", "other_l_order")
+    again: Relation = Join(replace(ORDERS, columns=orders), Changes("lines", lines), "inner", condition)
+    again = Project(
+        again, tuple(Item(f.name, Column(g.name), f.type) for f, g in zip(once.schema, again.schema, strict=True))
+    )
+    twice = Union((once, again))
+    sizes = {"orders": Sizes(1_500_000, here=True), "lines": Sizes(6_000_000, 3_000, here=True)}
+    assert reading_here(twice, sizes, 1_000_000, KEYS) == reading_here(once, sizes, 1_000_000, KEYS)
 
 
 def test_more_rows_than_may_be_here_are_not_looked_up() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import astuple, dataclass, field, replace
 from math import ceil, exp, isinf, log, prod
 from operator import add, mul
@@ -195,34 +195,45 @@ def reading(rel: Relation, sizes: Mapping[str, Sizes], declared: Declared = NOTH
 
 
 def reading_here(rel: Relation, sizes: Mapping[str, Sizes], most: int, declared: Declared = NOTHING) -> Cost | None:
-    """The same by this process, of at most so many rows each; None where not all can be brought."""
+    """The same by this process, of at most so many rows each; None where not all can be brought.
+
+    What several leaves read of the same rows is read once, and changes are netted once.
+    """
     tables = {table: size.rows for table, size in sizes.items()}
     found, total = _Lookups(sizes, tables, KNOWN_HERE, declared), Cost()
     nodes = list(walk(looked_up(rel, found.changed(rel), found)))
     filtered = {node.input for node in nodes if isinstance(node, Filter)}
+    changed, met = _columns(nodes, Changes), _columns(nodes, Scan)
+    for name in found.among.keys() & met:
+        if found.about[name] > most:
+            return None
+        total += found.among[name].read(len(met[name]), LOOKED_UP) + LEAF_HERE
+        total += Cost(rows_moved=FOUND_HERE * found.about[name])
+    for table in changed:
+        size = sizes.get(table, UNKNOWN)
+        if not size.here or size.change_rows > KNOWN_HERE:
+            return None
+        total += size.read_changed(len(changed[table]), OPENED_HERE) + LEAF_HERE
+        total += netted_here(size) + Cost(rows_moved=FOLLOWED_HERE * size.change_rows)
     for node in nodes:
         match node:
-            case Scan(table) if table in found.about and found.about[table] > most:
-                return None
-            case Scan(table, columns) if table in found.among:
-                total += found.among[table].read(len(columns), LOOKED_UP) + LEAF_HERE
-                total += Cost(rows_moved=FOUND_HERE * found.about[table])
-            case Scan(table) | Changes(table) if table not in sizes or not sizes[table].here:
-                return None
-            case Scan(table, columns):
-                asked = node in filtered
-                if tables[table] > (max(most, MOST_LOOKED_THROUGH) if asked else most):
+            case Scan(table, columns) if table not in found.among:
+                asked, size = node in filtered, sizes.get(table, UNKNOWN)
+                if not size.here or size.rows > (max(most, MOST_LOOKED_THROUGH) if asked else most):
                     return None
-                total += sizes[table].read(len(columns), LOOKED_UP if asked else READ_HERE) + LEAF_HERE
-            case Changes(table, columns):
-                changed = sizes[table]
-                if changed.change_rows > KNOWN_HERE:
-                    return None
-                total += changed.read_changed(len(columns), OPENED_HERE) + LEAF_HERE
-                total += netted_here(changed) + Cost(rows_moved=FOLLOWED_HERE * changed.change_rows)
+                total += size.read(len(columns), LOOKED_UP if asked else READ_HERE) + LEAF_HERE
             case _:
                 pass
     return total
+
+
+def _columns(nodes: Iterable[object], kind: type[Scan | Changes]) -> dict[str, set[str]]:
+    """The columns that leaves of a kind read, by their tables."""
+    read: dict[str, set[str]] = {}
+    for node in nodes:
+        if isinstance(node, kind):
+            read.setdefault(node.table, set()).update(c.source for c in node.columns)
+    return read
 
 
 def netted_here(changed: Sizes) -> Cost:

@@ -69,6 +69,8 @@ class Here:
         return ChangedValues({c: cache(partial(distinct, rows, c)) for c in self.compared}, not left)
 
     def stays(self, key: tuple[str, ...]) -> bool | None:
+        if not self.types.keys() >= set(key):
+            return None
         try:
             return comes_and_goes(RowsHere.of(self.rows.select([WEIGHT, *key])), key)
         except NotHereError:
