@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
@@ -17,9 +19,11 @@ from viewkeeper.bench.mixes import UPDATED, Cursor, Mix, NewOrders, Share, Updat
 from viewkeeper.bench.report import markdown, to_data, write_report
 from viewkeeper.bench.run import Done, Finished, Kept, Setup, machine
 from viewkeeper.bench.samples import RECOMPUTE, REFRESH, Ratio, Sample, Samples, geometric_mean
-from viewkeeper.bench.sweep import HAND, OTHER
+from viewkeeper.bench.stand import Timed, second
+from viewkeeper.bench.sweep import HAND, OTHER, sweep
 from viewkeeper.bench.views import ALL, BY_HAND, TEN, VIEWS
 from viewkeeper.errors import StorageError, ViewkeeperError
+from viewkeeper.reports import RefreshRecord
 from viewkeeper.tpch.tables import TABLES
 
 pytestmark = pytest.mark.core
@@ -217,6 +221,39 @@ def test_auto_is_judged_by_the_median_of_rounds_and_by_the_first_one() -> None:
     (choice,) = choices(found)
     assert (choice.strategy, choice.times, choice.right) == ("incremental/recompute", pytest.approx(2 / 3), True)
     assert (choice.first.strategy, choice.first.times, choice.first.right) == ("incremental", 2, False)
+
+
+class OneView:
+    """Stands for a warehouse in which AUTO takes these ways, and each way these seconds."""
+
+    def __init__(self, ways: list[str], seconds: dict[str, float]) -> None:
+        self.ways, self.seconds, self.refreshed = iter(ways), seconds, list[tuple[str, str]]()
+        self.bench = self
+
+    def refresh(self, view: str, *, full: bool = False) -> Timed[RefreshRecord]:
+        way = ("recompute" if full else "incremental") if view == second("v1") else next(self.ways)
+        self.refreshed.append((view, way))
+        return Timed(RefreshRecord(view, way, "", 1, 1, 0.1, {}, predicted_seconds=1.0), self.seconds[way], 0)
+
+    def recompute(self, view: str) -> Timed[object]:
+        return Timed(None, 5.0, 1)
+
+    def __getattr__(self, _: str) -> Callable[..., Any]:
+        """What is not measured."""
+        return lambda *_, **__: self
+
+
+@pytest.mark.parametrize(
+    ("recompute", "measured"),
+    [(4.0, ["recompute", "incremental"]), (1.5, ["recompute", "recompute", "recompute", "incremental"])],
+)
+def test_the_other_way_is_measured_until_it_clearly_takes_longer(recompute: float, measured: list[str]) -> None:
+    view = OneView(["incremental"] * 3 + ["recompute"], {"incremental": 1.0, "recompute": recompute})
+    found = list(sweep(Sweep(Share(0.01), ("v1",), rounds=4), view))  # type: ignore[arg-type]
+    assert [s.strategy for s in found if s.action == OTHER] == measured
+    # The second copy is brought up to date in each round, by the faster way if both are known.
+    assert [v for v, _ in view.refreshed] == ["v1", second("v1")] * 4
+    assert [w for v, w in view.refreshed if v != "v1"] == [*measured[:-1], *["incremental"] * (5 - len(measured))]
 
 
 def test_bars_hold_or_not_or_were_not_measured() -> None:
