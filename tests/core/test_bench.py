@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -221,6 +222,20 @@ def test_auto_is_judged_by_the_median_of_rounds_and_by_the_first_one() -> None:
     (choice,) = choices(found)
     assert (choice.strategy, choice.times, choice.right) == ("incremental/recompute", pytest.approx(2 / 3), True)
     assert (choice.first.strategy, choice.first.times, choice.first.right) == ("incremental", 2, False)
+
+
+def test_rounds_in_which_the_other_way_need_not_be_measured_count_as_those_that_showed_it() -> None:
+    found = Samples((
+        *(sample(REFRESH, n, s, strategy=w) for n, (w, s) in enumerate((("recompute", 0.8), ("none", 0.2), ("none", 0.3)))),
+        sample(OTHER, 0, 0.3, strategy="incremental"), sample(OTHER, 1, 0.5, strategy="recompute"),
+    ))  # fmt: skip
+    (choice,) = choices(found)
+    assert (choice.clear, choice.times, choice.right) == ((0.4,), 0.4, True)
+    assert choice.first.right is False and choice.first.clear == ()
+    slower = Samples(tuple(replace(s, seconds=0.45) if s.round == 1 and s.action == OTHER else s for s in found.all))
+    assert choices(slower)[0].clear == (0.2 / 0.45,)
+    near = Samples(tuple(replace(s, seconds=0.39) if s.round == 1 and s.action == OTHER else s for s in found.all))
+    assert choices(near)[0].clear == ()
 
 
 class OneView:

@@ -11,7 +11,7 @@ from viewkeeper.bench.cases import Sweep, name
 from viewkeeper.bench.grid import TEN_ORDERS, TENTH_OF_A_PERCENT, Mode, grid
 from viewkeeper.bench.mixes import NewOrders, Share, Updates
 from viewkeeper.bench.samples import RECOMPUTE, REFRESH, Ratio, Samples, geometric_mean
-from viewkeeper.bench.sweep import HAND, OTHER
+from viewkeeper.bench.sweep import CLEARLY, HAND, OTHER
 from viewkeeper.bench.views import BY_HAND
 from viewkeeper.tpch.tables import TABLES
 
@@ -33,18 +33,24 @@ class Compared:
 
 @dataclass(frozen=True)
 class Choice:
-    """AUTO's way and the other one, measured on the same changes, round by round."""
+    """AUTO's way and the other one, measured on the same changes, round by round.
+
+    clear   of each round in which the other way was not measured, since it clearly takes longer: the `times` of the
+            round that had shown it
+    """
 
     case: str
     view: str
     strategy: str
     chosen: tuple[float, ...]
     other: tuple[float, ...]
+    clear: tuple[float, ...] = ()
 
     @property
     def times(self) -> float:
         """How many times as long as the other AUTO's way took, which need not be the same one in all rounds."""
-        return statistics.median(mine / other for mine, other in zip(self.chosen, self.other, strict=True))
+        measured = (mine / other for mine, other in zip(self.chosen, self.other, strict=True))
+        return statistics.median([*measured, *self.clear])
 
     @property
     def different(self) -> bool:
@@ -57,7 +63,8 @@ class Choice:
     @property
     def first(self) -> Choice:
         """The same of the first round alone, when no change of this size had been seen."""
-        return replace(self, strategy=self.strategy.split("/", 1)[0], chosen=self.chosen[:1], other=self.other[:1])
+        strategy = self.strategy.split("/", 1)[0]
+        return replace(self, strategy=strategy, chosen=self.chosen[:1], other=self.other[:1], clear=())
 
 
 @dataclass(frozen=True)
@@ -128,7 +135,10 @@ def choices(samples: Samples) -> list[Choice]:
             chosen = [s for s in of_view.where(action=REFRESH).all if s.round in others]
             if chosen:
                 mine, other = tuple(s.seconds for s in chosen), tuple(others[s.round] for s in chosen)
-                found.append(Choice(case, view, _strategies(Samples(tuple(chosen))), mine, other))
+                shown = {s.strategy: m / o for s, m, o in zip(chosen, mine, other, strict=True) if o >= CLEARLY * m}
+                left = [s for s in of_view.where(action=REFRESH).all if s.round not in others]
+                clear = tuple(shown[s.strategy] for s in left if s.strategy in shown)
+                found.append(Choice(case, view, _strategies(Samples(tuple(chosen))), mine, other, clear))
     return found
 
 

@@ -15,7 +15,7 @@ from viewkeeper.settings import Settings
 
 OTHER, HAND = "other way", "by hand"
 TOGETHER, ONE_BY_ONE = "together", "one by one"
-_CLEARLY = 2.0  # times as long the other way takes: then it is not measured again beside the same way of AUTO
+CLEARLY = 2.0  # times as long the other way takes: then it is not measured again beside the same way of AUTO
 
 
 def sweep(case: Sweep, bench: Bench) -> Iterator[Sample]:
@@ -69,7 +69,7 @@ class _Round:
             other = self.stand.bench.refresh(second(self.view), full=maintained != known)
             if not known and other.value.strategy != record.strategy:
                 yield self._sample(OTHER, other)
-                if other.seconds >= _CLEARLY * auto.seconds:
+                if other.seconds >= CLEARLY * auto.seconds:
                     self.clear.add((self.view, record.strategy))
 
     def _hand_written(self) -> Iterator[Sample]:
