@@ -9,7 +9,7 @@ from duck import Connection
 from hypothesis import given, settings
 from reading import TABLES, as_read, bound, follows_every_change, reads_what_is_written
 
-from viewkeeper.changes.refresh import maintenance
+from viewkeeper.changes.refresh import maintenance, tables_read
 from viewkeeper.changes.stored import stored_form
 from viewkeeper.sql.unparse import unparse
 from viewkeeper.testing.bags import evaluate
@@ -140,3 +140,13 @@ def test_several_by_an_order(function: str) -> None:
     assert f"{function.upper()}(" in change
     assert "NAMED_STRUCT('by', " in change
     assert ".of" not in change
+
+
+@pytest.mark.parametrize("name", ["weight", "count", "order", "whole"])
+def test_what_is_grouped_by_is_not_called_as_a_column_of_ours(name: str) -> None:
+    groups = (
+        f"SELECT p.{name} AS k, sum(b) AS n FROM (SELECT named_struct('{name}', a) AS p, b FROM r) GROUP BY p.{name}"
+    )
+    definition = bound(f"SELECT x.k FROM ({groups}) AS x JOIN r ON r.a = x.n ORDER BY x.k LIMIT 2", ("k",))
+    kept = stored_form(definition, "v").kept
+    assert "r" in tables_read(maintenance(kept, {"r": "any"}).change)

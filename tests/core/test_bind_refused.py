@@ -104,7 +104,7 @@ def test_says_what_it_cannot_read(sql: str, expected: tuple[str, str | None]) ->
     [
         ("SELECT a,\n lag(b) OVER (PARTITION BY a ORDER BY b) AS y FROM r", "__vk_w", "lag(b)"),
         ("SELECT a, n AS y FROM\n (SELECT a, sum(DISTINCT b) AS n FROM r GROUP BY a)", "sum", "sum(D"),
-        ("SELECT 1 AS x, count(*) AS y FROM r\n GROUP BY upper(s)", "__vk_upper", "upper(s)"),
+        ("SELECT 1 AS x, count(*) AS y FROM r\n GROUP BY upper(s)", "__vk_of_upper", "upper(s)"),
         ("SELECT s, count(*) AS y FROM r\n GROUP BY s", "s", "s"),
         ("SELECT DISTINCT a,\n s AS y FROM r", "y", "s AS y"),
     ],

@@ -17,6 +17,8 @@ from viewkeeper.sql.labels import Labels
 from viewkeeper.sql.parse import generate, ordered_by, unaliased
 from viewkeeper.sql.windows import ordering
 
+COMPUTED = "__vk_of_"  # begins the names of values that no column has; no other name of ours begins so
+
 
 @dataclass
 class Computed:
@@ -31,7 +33,7 @@ class Computed:
         for item in self.items:
             if item.value == scalar:
                 return item.name
-        name = scalar.name if isinstance(scalar, Column) else self.labels.fresh(f"__vk_{tree.name or 'x'}".lower())
+        name = scalar.name if isinstance(scalar, Column) else self.labels.fresh(f"{COMPUTED}{tree.name or 'x'}".lower())
         self.labels.place(name, tree)
         self.items.append(Item(name, scalar, UNKNOWN))
         return name

@@ -266,9 +266,8 @@ class _Maker:
         for item in items:
             if item.value == value and item.type == type_:
                 return item.name
-        name = (
-            value.name if isinstance(value, Column) else self.fresh(f"__vk_{min(columns(value), default='x')}".lower())
-        )
+        of = f"__vk_of_{min(columns(value), default='x')}".lower()
+        name = value.name if isinstance(value, Column) else self.fresh(of)
         items.append(Item(name, value, type_))
         return name
 
