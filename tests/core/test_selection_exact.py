@@ -11,13 +11,12 @@ from random import Random
 import pytest
 from graph_examples import any_or_graph, every_choice, random_budget, random_graph, seeds, share_of_all
 
-from viewkeeper.selection.choice import Budget, total
+from viewkeeper.selection.choice import Budget, names, total
 from viewkeeper.selection.choose import choose
 from viewkeeper.selection.costs import Costs, tau
-from viewkeeper.selection.flows import Flows
+from viewkeeper.selection.exact import Model, Part
 from viewkeeper.selection.graph import Arc, View, ViewGraph
 from viewkeeper.selection.interchange import interchanged
-from viewkeeper.selection.ledger import Ledger
 from viewkeeper.selection.methods import (
     AOGreedy,
     AStar,
@@ -29,6 +28,7 @@ from viewkeeper.selection.methods import (
     MultiLevel,
     RGreedy,
 )
+from viewkeeper.selection.places import Way, most_uses, places
 from viewkeeper.selection.program import Program
 from viewkeeper.testing.view_graphs import FAMILIES, Shape, random_and_or_graph, random_or_graph
 
@@ -80,9 +80,51 @@ def test_what_costs_more_than_base_tables_is_no_part_of_a_flow() -> None:
         View("q", (Arc(("t",), 1.0), Arc(("c",), 4.0), Arc(("e",), 3.0)), queries=1.0, keepable=False),
     )
     numbered = ViewGraph(nodes).numbered
-    flows = Flows(numbered, Ledger(Budget(), numbered.candidates), Costs(numbered))
+    least, everything = Costs(numbered), Costs(numbered, numbered.candidates)
     c, q = numbered.number(["c"])[0], numbered.number(["q"])[0]
-    assert flows.ways(q, flows.empty.queries, flows.everything.queries) == {q: [(11.0, ()), (4.0, (c,))], c: []}
+    found = places(q, 11.0, least.queries, everything.queries)
+    assert [(place.node, place.ways, place.often) for place in found] == [
+        (q, [Way(11.0), Way(4.0, [(1, 1)])], 1), (c, [], 1),
+    ]  # fmt: skip
+
+
+def test_a_node_that_is_used_by_several_has_a_place_for_each() -> None:
+    """Computing q takes a four times at most; told apart, at most two of its uses are in one place."""
+    nodes = (
+        View("t", reading=10.0),
+        View("a", (Arc(("t",), 5.0),), reading=1.0),
+        View("b", (Arc(("a",), 5.0),), reading=1.0),
+        View("c", (Arc(("a", "b"), 5.0),), reading=1.0),
+        View("q", (Arc(("a", "a", "b")), Arc(("c", "c"))), queries=1.0, keepable=False),
+    )
+    numbered = ViewGraph(nodes).numbered
+    least, everything = Costs(numbered), Costs(numbered, numbered.candidates)
+    (q,), (a,), (b,) = (numbered.number([name]) for name in "qab")
+    whole, apart = (
+        places(q, least.queries.used[q], least.queries, everything.queries, divided) for divided in ((), {a, b})
+    )
+    assert dict(zip("qcba", most_uses(whole).values(), strict=True)) == {"q": 1, "c": 2, "b": 2, "a": 4}
+    assert [names(numbered, [place.node])[0] for place in apart] == [*"qcbbaaaa"]
+    assert [place.often for place in apart] == [1, 2, 1, 2, 2, 2, 1, 2]
+
+
+@seeds(10)
+def test_uses_told_apart_bound_more_closely_and_what_is_best_stays(seed: int) -> None:
+    rng = Random(seed)
+    graph = random_and_or_graph(rng, 10, updates=rng.random() < 0.5)
+    space, _ = share_of_all(graph, rng.uniform(0.1, 0.5))
+    budget = Budget(space=space)
+    best = choose(graph, budget, Exact()).cost
+    all_of_them = frozenset(graph.numbered.candidates)
+    whole = Model(graph, budget, Part(all_of_them))
+    once = Model(graph, budget, Part(all_of_them, divided=whole.divided_further(whole.relax(10.0).values)))
+    flows = [(i, is_upkeep) for i in range(len(graph.numbered)) for is_upkeep in (False, True)]
+    some = {flow: frozenset(i for i in range(len(graph.numbered)) if rng.random() < 0.5) for flow in flows}
+    apart = Model(graph, budget, Part(all_of_them, divided=some))
+    for model in (whole, once, apart):
+        solved = model.solve(0.0, 10.0, math.inf)
+        assert solved.proved and solved.bound + model.ledger.constant == pytest.approx(best, rel=1e-6)
+    assert whole.bound(whole.relax(10.0)) <= once.bound(once.relax(10.0)) + 1e-6
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -1,9 +1,10 @@
 """The exact choice as a mixed-integer program: x(v) says whether v is kept (levels.py and flows.py say what it costs).
 
 Greedy and exchanges come first: HiGHS is then asked only for what costs less, so that it can rule out much early and
-need not look for good choices itself. Then the relaxation. What it keeps, by parts or wholly, and what is kept so far
-are few views; the best choice among them is nearly always the best of all. Most other views are then ruled out by their
-reduced costs, the least by which the cost grows if such a view is kept, and what is left is searched.
+need not look for good choices itself. Then the relaxation, of AND-OR graphs several times, each time with the uses of
+more views told apart. What it keeps, by parts or wholly, and what is kept so far are few views; the best choice among
+them is nearly always the best of all. Most other views are then ruled out by their reduced costs, the least by which
+the cost grows if such a view is kept, and what is left is searched.
 
 Where few large views fill a budget the relaxation is weak: it keeps parts of them. These are tried both ways first.
 """
@@ -12,24 +13,39 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
 
 from viewkeeper.selection.choice import Budget, Choice, Step, finish, names, total
 from viewkeeper.selection.costs import Costs
-from viewkeeper.selection.flows import Flows
+from viewkeeper.selection.flows import Divided, Flows
 from viewkeeper.selection.graph import Numbered, ViewGraph
 from viewkeeper.selection.interchange import interchanged
 from viewkeeper.selection.ledger import Ledger
 from viewkeeper.selection.levels import Levels
 from viewkeeper.selection.program import Relaxation, Solution
+from viewkeeper.selection.reach import Floats
 
 _NARROWER = 1 - 2e-6  # HiGHS may exceed a row by a millionth
 _LARGE = 0.1  # of the budget
 _FOR_FEW = 0.1  # of the time; where it does not suffice, the search among all finds more in the rest
-_LITTLE = 0.05  # of the gap: what costs so much less is worth finding early, since it is easier to prove
+_LITTLE = 0.25  # of the gap: what costs so much less is worth finding early, since it is easier to prove
 _NONE = 1e-6  # kept by less is not kept
 _ROUNDING = 1e-6  # of the cost: what a reduced cost may be wrong by
+_WORTH_IT = 0.5  # of what is still to be proved: what one more relaxation must have brought for another
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some of all choices: those that keep nothing but `may`, and all of `must`; and how closely their flows look."""
+
+    may: frozenset[int]
+    must: frozenset[int] = frozenset()
+    divided: Divided = field(default_factory=dict)
+
+    def of(self, may: Collection[int]) -> Part:
+        """Those of them that keep nothing else."""
+        return replace(self, may=frozenset(may))
 
 
 def exact(graph: ViewGraph, budget: Budget, gap: float, seconds: float) -> Choice:
@@ -59,19 +75,40 @@ class Search:
         self.reason = f"greedy-interchange; nothing better was found in {seconds:.3g} s"
 
     def run(self) -> None:
-        model = Model(self.graph, self.budget, self.graph.numbered.candidates)
+        model = Model(self.graph, self.budget, Part(frozenset(self.graph.numbered.candidates)))
         relaxed = model.relax(self._left())
         if relaxed.values is not None:
             self.bound = max(self.bound, model.bound(relaxed))
-            few = model.kept(relaxed, _NONE) | self.kept
-            self._solve(few, (), self.gap / 2, self._left() * _FOR_FEW, self._enough(self.gap * _LITTLE))
+            model, relaxed = self._divide(model, relaxed)
+        if relaxed.values is not None and not self._is_proved():
+            few = Part(frozenset(model.kept(relaxed, _NONE) | self.kept))
+            self._solve(few, self.gap / 2, self._left() * _FOR_FEW, self._enough(self.gap * _LITTLE))
             model, relaxed = self._decide(model, relaxed)
         if not self._is_proved() and time.monotonic() < self.end:
             enough = self._enough(self.gap)
-            least = self._solve(model.worth_trying(relaxed, enough), model.required, self.gap, self._left(), enough)
+            least = self._solve(model.part.of(model.worth_trying(relaxed, enough)), self.gap, self._left(), enough)
             self.bound = max(self.bound, min(least, enough, self.elsewhere))
         if self._is_proved():
             self.reason = f"proved by HiGHS within {self.gap:.3g}"
+
+    def _divide(self, model: Model, relaxed: Relaxation) -> tuple[Model, Relaxation]:
+        """What is left if flows look more closely, as long as that brings the bound much nearer."""
+        while not self._is_proved() and relaxed.values is not None and self._left() > self.seconds / 4:
+            divided, enough = model.divided_further(relaxed.values), self._enough(self.gap)
+            if divided == model.part.divided:
+                break
+            part = replace(model.part.of(model.worth_trying(relaxed, enough)), divided=divided)
+            finer = Model(self.graph, self.budget, part)
+            found = finer.relax(self._left() / 2)
+            if found.values is None and found.bound < math.inf:
+                break
+            self.elsewhere = min(self.elsewhere, enough)
+            gained = finer.bound(found) - model.bound(relaxed)
+            model, relaxed = finer, found
+            self.bound = max(self.bound, min(model.bound(relaxed), self.elsewhere))
+            if gained < _WORTH_IT * (enough - model.bound(relaxed)):
+                break
+        return model, relaxed
 
     def _decide(self, model: Model, relaxed: Relaxation) -> tuple[Model, Relaxation]:
         """What is left if views that the relaxation keeps in part are kept or not, where the other cannot be better."""
@@ -103,15 +140,13 @@ class Search:
     def _is_proved(self) -> bool:
         return self.cost - self.bound <= max(self.gap, 1e-9) * abs(self.cost)
 
-    def _solve(
-        self, candidates: Iterable[int], required: Iterable[int], gap: float, seconds: float, below: float
-    ) -> float:
+    def _solve(self, part: Part, gap: float, seconds: float, below: float) -> float:
         """Takes the best choice among these that is below that cost, if there is one; what none is below comes back."""
-        model = Model(self.graph, self.budget, candidates, required)
+        model = Model(self.graph, self.budget, part)
         solution = model.solve(gap, seconds, below)
         kept = model.kept(solution, 0.5)
         if not self._fits(kept):
-            narrow = Model(self.graph, self.budget, candidates, required, _NARROWER)
+            narrow = Model(self.graph, self.budget, part, _NARROWER)
             kept = narrow.kept(narrow.solve(gap, self._left(), below), 0.5)
         costs = Costs(self.graph.numbered, kept)
         if self._fits(kept) and total(costs, self.budget) < self.cost:
@@ -125,41 +160,41 @@ class Search:
 
 
 class Model:
-    """The program of one graph and budget, where only some of the candidates may be kept and some of them must."""
+    """The program of one graph and budget, and a part of all choices."""
 
-    def __init__(
-        self,
-        graph: ViewGraph,
-        budget: Budget,
-        candidates: Iterable[int],
-        required: Iterable[int] = (),
-        narrower: float = 1.0,
-    ) -> None:
+    def __init__(self, graph: ViewGraph, budget: Budget, part: Part, narrower: float = 1.0) -> None:
         self.graph = graph
         self.budget = budget
-        self.required = frozenset(required)
+        self.part = part
         numbered = graph.numbered
-        self.ledger = Ledger(budget, _standing(numbered, set(candidates)))
+        self.ledger = Ledger(budget, _standing(numbered, part.may))
         program, keep = self.ledger.program, self.ledger.keep
         for i, x in keep.items():
             if numbered.layout_of[i] in keep:
                 program.row([(x, 1.0), (keep[numbered.layout_of[i]], -1.0)], most=0.0)
-        empty = Costs(numbered)
-        ways = Levels(numbered, self.ledger, empty) if graph.kind == "or" else Flows(numbered, self.ledger, empty)
-        ways.add()
+        self.flows: Flows | None = None
+        if graph.kind == "or":
+            Levels(numbered, self.ledger, Costs(numbered)).add()
+        else:
+            self.flows = Flows(numbered, self.ledger, Costs(numbered, part.must), part.divided)
+            self.flows.add()
         if budget.space is not None:
             share = [(x, numbered.size[i] / budget.space) for i, x in keep.items() if numbered.size[i]]
             program.row(share, most=narrower)
         if budget.maintenance is not None:
             program.row(((x, cost / budget.maintenance) for x, cost in self.ledger.upkeep), most=narrower)
-
-        for i in self.required:
+        for i in part.must:
             program.row([(keep[i], 1.0)], least=1.0)
 
     def both_ways(self, view: int) -> tuple[Model, Model]:
         """The same without this view, and with it."""
-        without = Model(self.graph, self.budget, set(self.ledger.keep) - {view}, self.required)
-        return without, Model(self.graph, self.budget, self.ledger.keep, self.required | {view})
+        without = self.part.of(self.part.may - {view})
+        parts = (without, replace(self.part, must=self.part.must | {view}))
+        return Model(self.graph, self.budget, parts[0]), Model(self.graph, self.budget, parts[1])
+
+    def divided_further(self, values: Floats) -> Divided:
+        """What is to be told apart in flows, after what the relaxation gave."""
+        return self.flows.divided_further(values) if self.flows is not None else self.part.divided
 
     def relax(self, seconds: float) -> Relaxation:
         return self.ledger.program.relax(seconds)
@@ -186,7 +221,7 @@ class Model:
         return {i for i, x in self.ledger.keep.items() if relaxed.reduced[x] <= room}
 
 
-def _standing(numbered: Numbered, candidates: set[int]) -> list[int]:
+def _standing(numbered: Numbered, candidates: Collection[int]) -> list[int]:
     """These candidates, without layouts whose view is neither among them nor a base table."""
 
     def stands(i: int) -> bool:

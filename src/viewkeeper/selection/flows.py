@@ -1,42 +1,90 @@
 """Queries and maintenance of an AND-OR graph, as flows from each view down to what is there.
 
 One unit of flow goes from each query down through its arcs, an arc sending one unit to each of its inputs, until it
-ends in base tables and in what is kept. Nothing takes a way that costs as much as base tables alone do. So of all
-below a query only that is part of its flow with which it could cost less, were everything kept.
+ends in base tables and in what is kept: through the places that `places.py` finds. At first each node has one place.
+Where the relaxation reads more than it could if all uses of a view were apart, they are told apart.
 """
 
 from __future__ import annotations
 
-import math
-from heapq import heappop, heappush
-
-import numpy as np
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from viewkeeper.selection.costs import Costs, Side
 from viewkeeper.selection.graph import Numbered
 from viewkeeper.selection.ledger import Ledger
+from viewkeeper.selection.places import Place, most_uses, places
+from viewkeeper.selection.reach import Floats
 
-Ways = dict[int, list[tuple[float, tuple[int, ...]]]]
+Flowing = tuple[int, bool]  # a view, and whether it is its maintenance
+Divided = Mapping[Flowing, frozenset[int]]
+
+_SOME = 1e-4  # of a unit: what flows
+_TOO_MUCH = 1e-3  # the same: what is read
+
+
+@dataclass(frozen=True)
+class Flow:
+    """The places of one flow, the variables of their ways, and those of what is read where."""
+
+    places: Sequence[Place]
+    ways: Sequence[Sequence[int]]
+    reads: Mapping[int, int]
+
+    def too_shared(self, values: Floats, keep: Mapping[int, int]) -> set[int]:
+        """The nodes with several users that a place is read through more than could be, were these told apart.
+
+        Of a use that is one of n, as many of which are taken, no more than x can be read if x of the view is kept.
+        """
+        found: set[int] = set()
+        taken: dict[int, float] = {0: 1.0}  # how many uses of each place are
+        through: dict[int, frozenset[int]] = {0: frozenset()}  # the nodes with several users from the top to here
+        for p, place in enumerate(self.places):
+            kept = values[keep[place.node]] if p in self.reads else 0.0
+            could = 0.0
+            for user, uses in place.users.items():
+                flow = sum(values[self.ways[user][use.way]] * use.times for use in uses)
+                if user in taken and flow > _SOME:
+                    times = taken[user] * max(use.times for use in uses)
+                    taken[p] = taken.get(p, 0.0) + times
+                    could += min(flow, times * kept)
+                    shared = {place.node} if len(place.users) > 1 else frozenset()
+                    through[p] = through.get(p, frozenset()) | through[user] | shared
+            if p in taken and p in self.reads and values[self.reads[p]] > could + _TOO_MUCH:
+                found |= through[p]
+        return found
 
 
 class Flows:
-    """Adds all queries and all maintenance of a graph to a ledger."""
+    """Adds all queries and all maintenance of a graph to a ledger.
 
-    def __init__(self, graph: Numbered, ledger: Ledger, empty: Costs) -> None:
+    least      the costs with only that kept which must be
+    divided    for each flow the nodes that have a place for each user
+    """
+
+    def __init__(self, graph: Numbered, ledger: Ledger, least: Costs, divided: Divided) -> None:
         self.graph = graph
         self.ledger = ledger
-        self.empty = empty
+        self.least = least
         self.everything = Costs(graph, ledger.keep)
+        self.divided = divided
+        self.all: dict[Flowing, Flow] = {}
 
     def add(self) -> None:
         for i, often in enumerate(self.graph.queries):
             if often and self.graph.is_base[i]:
                 self.ledger.constant += often * self.graph.reading[i]
             elif often:
-                for variable, cost in self._flow(i, None, self.empty.queries, self.everything.queries):
+                for variable, cost in self._flow(i, None, self.least.queries, self.everything.queries):
                     self.ledger.program.add_cost(variable, often * cost)
         for i, x in self.ledger.keep.items():
             self._add_upkeep(i, x)
+
+    def divided_further(self, values: Floats) -> Divided:
+        """The nodes to divide, after what the relaxation gave."""
+        more = {flowing: flow.too_shared(values, self.ledger.keep) for flowing, flow in self.all.items()}
+        divided = {flowing: self.divided.get(flowing, frozenset()) | nodes for flowing, nodes in more.items()}
+        return {flowing: nodes for flowing, nodes in divided.items() if nodes}
 
     def _add_upkeep(self, i: int, x: int) -> None:
         often = self.graph.updates[i]
@@ -44,74 +92,49 @@ class Flows:
             return
         self.ledger.pay_upkeep(x, often * self.graph.maintenance[i])
         if self.graph.layout_of[i] < 0:
-            for variable, cost in self._flow(i, x, self.empty.upkeeps, self.everything.upkeeps):
+            for variable, cost in self._flow(i, x, self.least.upkeeps, self.everything.upkeeps):
                 self.ledger.pay_upkeep(variable, often * cost)
 
     def _flow(self, top: int, source: int | None, worst: Side, best: Side) -> list[tuple[int, float]]:
-        """One unit, or x of the source, enters at the top; what enters a node leaves by its ways or ends if it is kept.
+        """One unit, or x of the source, enters at the top. What enters a place leaves by its ways or ends in what is kept.
 
         The variables come back with what one unit through each costs.
         """
         program, keep = self.ledger.program, self.ledger.keep
-        ways = self.ways(top, worst, best)
-        uses = _uses(ways)
-        entering: dict[int, list[tuple[int, float]]] = {i: [] for i in ways}
+        # The change of a view may be read, but it must be computed for the view itself.
+        alone = worst.used[top] if source is None else worst.computed[top]
+        found = places(top, alone, worst, best)
+        often = most_uses(found)
+        flowing = (top, source is not None)
+        if flowing in self.divided:
+            found = places(top, alone, worst, best, self.divided[flowing])
+        entering: list[list[tuple[int, float]]] = [[] for _ in found]
         costs: list[tuple[int, float]] = []
-        for i in ways:
-            leaving: list[tuple[int, float]] = []
-            for cost, inputs in ways[i]:
-                z = program.variable()
-                costs.append((z, cost))
-                leaving.append((z, 1.0))
-                for j in dict.fromkeys(inputs):
-                    entering[j].append((z, -float(inputs.count(j))))
-            if i in keep and not (i == top and source is not None) and worst.price[i] < worst.used[i]:
-                read = program.variable()
-                costs.append((read, worst.price[i]))
-                program.row([(read, 1.0), (keep[i], -uses[i])], most=0.0)
-                leaving.append((read, 1.0))
-            if i != top:
-                program.row([*leaving, *entering[i]], 0.0, 0.0)
+        ways: list[list[int]] = []
+        reads: dict[int, int] = {}
+        read: dict[int, list[tuple[int, float]]] = {}
+        for p, place in enumerate(found):
+            i = place.node
+            ways.append([program.variable() for _ in place.ways])
+            for z, way in zip(ways[p], place.ways, strict=True):
+                costs.append((z, way.cost))
+                for q, times in way.inputs:
+                    entering[q].append((z, -float(times)))
+            leaving = [(z, 1.0) for z in ways[p]]
+            if i in keep and not (p == 0 and source is not None) and worst.price[i] < worst.used[i]:
+                reads[p] = program.variable()
+                costs.append((reads[p], worst.price[i]))
+                program.row([(reads[p], 1.0), (keep[i], -min(place.often, often[i]))], most=0.0)
+                leaving.append((reads[p], 1.0))
+                read.setdefault(i, []).append((reads[p], 1.0))
+            if p:
+                program.row([*leaving, *entering[p]], 0.0, 0.0)
             elif source is None:
                 program.row(leaving, 1.0, 1.0)
             else:
                 program.row([*leaving, (source, -1.0)], 0.0, 0.0)
+        for i, several in read.items():
+            if len(several) > 1:  # not all places of a node need be used at once: some are of alternatives
+                program.row([*several, (keep[i], -often[i])], most=0.0)
+        self.all[flowing] = Flow(found, ways, reads)
         return costs
-
-    def ways(self, top: int, worst: Side, best: Side) -> Ways:
-        """The nodes that are of use to the top, each before those it is computed from, and their ways worth taking.
-
-        A way is what it costs and the inputs that are no base tables. One needs none: base tables alone.
-        """
-        is_base = self.graph.is_base
-        ways: Ways = {}
-        # What all else costs at least that the top needs if it uses a node.
-        beside = {top: 0.0}
-        waiting = [-top]
-        while waiting:
-            i = -heappop(waiting)
-            most = min(worst.used[i], worst.used[top] - beside[i])
-            ways[i] = [(worst.used[i], ())] if worst.used[i] <= most < math.inf else []
-            for own, inputs in worst.arcs[i]:
-                least = own + sum(best.used[j] for j in inputs)
-                if least >= most:
-                    continue
-                further = tuple(j for j in inputs if not is_base[j])
-                ways[i].append((own + sum(worst.price[j] for j in inputs if is_base[j]), further))
-                for j in further:
-                    if j not in beside:
-                        heappush(waiting, -j)
-                    beside[j] = min(beside.get(j, math.inf), beside[i] + least - best.used[j])
-        return ways
-
-
-def _uses(ways: Ways) -> dict[int, float]:
-    """How often computing the first node can use each of the others at most."""
-    place = {i: k for k, i in enumerate(ways)}
-    rows = np.zeros((len(ways), len(ways)))
-    for i in reversed(ways):
-        row = rows[place[i]]
-        for _, inputs in ways[i]:
-            np.maximum(row, rows[[place[j] for j in inputs]].sum(axis=0), out=row)
-        row[place[i]] = 1.0
-    return dict(zip(ways, rows[0].tolist(), strict=True))
