@@ -31,6 +31,7 @@ _LARGE = 0.1  # of the budget
 _FOR_FEW = 0.1  # of the time; where it does not suffice, the search among all finds more in the rest
 _LITTLE = 0.25  # of the gap: what costs so much less is worth finding early, since it is easier to prove
 _NONE = 1e-6  # kept by less is not kept
+_MOSTLY = 0.5
 _ROUNDING = 1e-6  # of the cost: what a reduced cost may be wrong by
 _WORTH_IT = 0.5  # of what is still to be proved: what one more relaxation must have brought for another
 
@@ -71,6 +72,7 @@ class Search:
         self.kept = stages.costs.kept
         self.cost = total(stages.costs, budget)
         self.bound = stages.ceilings.bound(budget)
+        self.ceilings = stages.ceilings
         self.elsewhere = math.inf  # no choice that was decided against is below this
         self.reason = f"greedy-interchange; nothing better was found in {seconds:.3g} s"
 
@@ -79,9 +81,10 @@ class Search:
         relaxed = model.relax(self._left())
         if relaxed.values is not None:
             self.bound = max(self.bound, model.bound(relaxed))
+            self._round(model, relaxed.values)
             model, relaxed = self._divide(model, relaxed)
         if relaxed.values is not None and not self._is_proved():
-            few = Part(frozenset(model.kept(relaxed, _NONE) | self.kept))
+            few = Part(frozenset(model.kept(relaxed, _NONE) | self.kept), divided=model.part.divided)
             self._solve(few, self.gap / 2, self._left() * _FOR_FEW, self._enough(self.gap * _LITTLE))
             model, relaxed = self._decide(model, relaxed)
         if not self._is_proved() and time.monotonic() < self.end:
@@ -106,9 +109,27 @@ class Search:
             gained = finer.bound(found) - model.bound(relaxed)
             model, relaxed = finer, found
             self.bound = max(self.bound, min(model.bound(relaxed), self.elsewhere))
+            if relaxed.values is not None:
+                self._round(model, relaxed.values)
             if gained < _WORTH_IT * (enough - model.bound(relaxed)):
                 break
         return model, relaxed
+
+    def _round(self, model: Model, values: Floats) -> None:
+        """Greedy and exchanges once more, from what the relaxation keeps for the most part."""
+        keep, numbered = model.ledger.keep, self.graph.numbered
+        mostly = [i for i, x in keep.items() if values[x] > _MOSTLY]
+        start: set[int] = set()
+        for i in sorted(mostly, key=lambda i: (numbered.layout_of[i] >= 0, -values[keep[i]])):
+            if self._fits(start | {i}) and i in _standing(numbered, start | {i}):
+                start.add(i)
+        stages = interchanged(self.graph, self.budget, self._left() * _FOR_FEW, start, self.ceilings)
+        self._take(stages.costs, "greedy-interchange from what the relaxation keeps")
+
+    def _take(self, costs: Costs, reason: str) -> None:
+        """What is better than what is known."""
+        if total(costs, self.budget) < self.cost:
+            self.kept, self.cost, self.reason = costs.kept, total(costs, self.budget), reason
 
     def _decide(self, model: Model, relaxed: Relaxation) -> tuple[Model, Relaxation]:
         """What is left if views that the relaxation keeps in part are kept or not, where the other cannot be better."""
@@ -149,9 +170,8 @@ class Search:
             narrow = Model(self.graph, self.budget, part, _NARROWER)
             kept = narrow.kept(narrow.solve(gap, self._left(), below), 0.5)
         costs = Costs(self.graph.numbered, kept)
-        if self._fits(kept) and total(costs, self.budget) < self.cost:
-            self.kept, self.cost = kept, total(costs, self.budget)
-            self.reason = f"the best found in {self.seconds:.3g} s"
+        if self._fits(kept):
+            self._take(costs, f"the best found in {self.seconds:.3g} s")
         return solution.bound + model.ledger.constant
 
     def _fits(self, kept: set[int]) -> bool:

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Iterable
 
+from viewkeeper.selection.ceilings import Ceilings
 from viewkeeper.selection.choice import Budget, Choice, Step, finish, names
 from viewkeeper.selection.costs import Costs, Move
 from viewkeeper.selection.graph import Numbered, ViewGraph
@@ -19,9 +21,15 @@ def greedy_interchange(graph: ViewGraph, budget: Budget) -> Choice:
     return finish(graph, budget, stages.costs.kept, stages.ceilings.bound(budget), stages.trace)
 
 
-def interchanged(graph: ViewGraph, budget: Budget, seconds: float = math.inf) -> Stages:
-    """A greedy run, and then exchanges until none helps any more or the time is over."""
-    stages = Stages(graph, budget, small_sets(graph.numbered, 1))
+def interchanged(
+    graph: ViewGraph,
+    budget: Budget,
+    seconds: float = math.inf,
+    start: Iterable[int] = (),
+    ceilings: Ceilings | None = None,
+) -> Stages:
+    """A greedy run, from a start that fits, and then exchanges until none helps any more or the time is over."""
+    stages = Stages(graph, budget, small_sets(graph.numbered, 1), start, ceilings)
     stages.run()
     exchange = Exchange(stages, time.monotonic() + seconds)
     while exchange.improve():
