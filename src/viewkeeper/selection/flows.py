@@ -96,7 +96,7 @@ class Flows:
                 self.ledger.pay_upkeep(variable, often * cost)
 
     def _flow(self, top: int, source: int | None, worst: Side, best: Side) -> list[tuple[int, float]]:
-        """One unit, or x of the source, enters at the top. What enters a place leaves by its ways or ends in what is kept.
+        """One unit, or x of the source, enters at the top; what enters a place leaves by its ways, or is read there.
 
         The variables come back with what one unit through each costs.
         """
