@@ -16,7 +16,8 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 
-_COLOURS = {"incremental": "tab:blue", "recompute": "tab:orange", "none": "tab:green"}
+_SEVERAL = "not the same in each round"
+_COLOURS = {"incremental": "tab:blue", "recompute": "tab:orange", "none": "tab:green", _SEVERAL: "tab:gray"}
 _DOTS = 130
 _RATIOS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)  # where a logarithmic axis of ratios has ticks
 
@@ -57,12 +58,12 @@ def _drawn(file: Path, plot: Callable[[Axes], None], size: tuple[float, float] =
 def _ratios(axes: Axes, samples: Samples, case: str) -> None:
     """A bar for each view, the best on top, with the spread of its rounds."""
     found = sorted(compared(samples, case), key=lambda c: c.ratio.value, reverse=True)
-    for place, c in enumerate(found):
-        way = c.strategy.split("/")[0]
+    ways = [c.strategy if c.strategy in _COLOURS else _SEVERAL for c in found]
+    for place, (c, way) in enumerate(zip(found, ways, strict=True)):
         axes.barh(place, c.ratio.value, color=_COLOURS[way], height=0.7)
         axes.plot([c.ratio.low, c.ratio.high], [place, place], color="black", linewidth=1)
     for way, colour in _COLOURS.items():
-        if any(c.strategy.startswith(way) for c in found):
+        if way in ways:
             axes.barh(0, 0, color=colour, label=f"AUTO took: {way}")
     mean = mean_ratio(samples, case)
     if mean is not None:
