@@ -117,13 +117,16 @@ class Search:
 
     def _round(self, model: Model, values: Floats) -> None:
         """Greedy and exchanges once more, from what the relaxation keeps for the most part."""
-        keep, numbered = model.ledger.keep, self.graph.numbered
+        numbered, keep = self.graph.numbered, model.ledger.keep
         mostly = [i for i, x in keep.items() if values[x] > _MOSTLY]
-        start: set[int] = set()
-        for i in sorted(mostly, key=lambda i: (numbered.layout_of[i] >= 0, -values[keep[i]])):
-            if self._fits(start | {i}) and i in _standing(numbered, start | {i}):
-                start.add(i)
-        stages = interchanged(self.graph, self.budget, self._left() * _FOR_FEW, start, self.ceilings)
+        start = Costs(numbered)
+        # A layout is kept by no more than its view.
+        for i in sorted(mostly, key=lambda i: (-values[keep[i]], numbered.layout_of[i] >= 0)):
+            if _stands(numbered, i, start.kept):
+                move = start.move([i])
+                if self.budget.fits(start.size + move.size, start.upkeep + move.upkeep):
+                    start.take(move)
+        stages = interchanged(self.graph, self.budget, self._left() * _FOR_FEW, start.kept, self.ceilings)
         self._take(stages.costs, "greedy-interchange from what the relaxation keeps")
 
     def _take(self, costs: Costs, reason: str) -> None:
@@ -187,7 +190,8 @@ class Model:
         self.budget = budget
         self.part = part
         numbered = graph.numbered
-        self.ledger = Ledger(budget, _standing(numbered, part.may))
+        may = [i for i in numbered.candidates if i in part.may and _stands(numbered, i, part.may)]
+        self.ledger = Ledger(budget, may)
         program, keep = self.ledger.program, self.ledger.keep
         for i, x in keep.items():
             if numbered.layout_of[i] in keep:
@@ -241,11 +245,7 @@ class Model:
         return {i for i, x in self.ledger.keep.items() if relaxed.reduced[x] <= room}
 
 
-def _standing(numbered: Numbered, candidates: Collection[int]) -> list[int]:
-    """These candidates, without layouts whose view is neither among them nor a base table."""
-
-    def stands(i: int) -> bool:
-        view = numbered.layout_of[i]
-        return view < 0 or numbered.is_base[view] or view in candidates
-
-    return [i for i in numbered.candidates if i in candidates and stands(i)]
+def _stands(numbered: Numbered, i: int, there: Collection[int]) -> bool:
+    """Whether it is no layout, or that of a view among these or of a base table."""
+    view = numbered.layout_of[i]
+    return view < 0 or numbered.is_base[view] or view in there
