@@ -90,13 +90,13 @@ def random_budget(rng: Random, graph: ViewGraph, *, overshoot: bool = False) -> 
     return Budget(limit[0], limit[1], overshoot)
 
 
-def every_choice(graph: ViewGraph, budget: Budget) -> float:
-    """The least cost within a budget, by trying every set."""
+def every_choice(graph: ViewGraph, budget: Budget, must: frozenset[int] = frozenset()) -> float:
+    """The least cost within a budget, by trying every set that has what must be in it."""
     numbered = graph.numbered
     best = math.inf
     sizes = range(len(numbered.candidates) + 1)
     for kept in chain.from_iterable(combinations(numbered.candidates, size) for size in sizes):
-        if all(_stands(numbered, i, kept) for i in kept):
+        if must <= set(kept) and all(_stands(numbered, i, kept) for i in kept):
             costs = Costs(numbered, kept)
             if budget.fits(costs.size, costs.upkeep):
                 best = min(best, total(costs, budget))

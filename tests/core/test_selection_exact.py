@@ -6,6 +6,7 @@ import math
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -14,7 +15,7 @@ from graph_examples import any_or_graph, every_choice, random_budget, random_gra
 from viewkeeper.selection.choice import Budget, names, total
 from viewkeeper.selection.choose import choose
 from viewkeeper.selection.costs import Costs, tau
-from viewkeeper.selection.exact import Model, Part
+from viewkeeper.selection.exact import Model, Part, Search
 from viewkeeper.selection.graph import Arc, View, ViewGraph
 from viewkeeper.selection.interchange import interchanged
 from viewkeeper.selection.methods import (
@@ -125,6 +126,62 @@ def test_uses_told_apart_bound_more_closely_and_what_is_best_stays(seed: int) ->
         solved = model.solve(0.0, 10.0, math.inf)
         assert solved.proved and solved.bound + model.ledger.constant == pytest.approx(best, rel=1e-6)
     assert whole.bound(whole.relax(10.0)) <= once.bound(once.relax(10.0)) + 1e-6
+
+
+@pytest.mark.parametrize("seed", [1, 4, 6])
+def test_where_the_relaxation_reads_too_much_uses_are_told_apart(seed: int) -> None:
+    """Once is enough for half of what was missing; nodes with one user are left alone."""
+    graph = random_and_or_graph(Random(seed), 60)
+    search = Search(graph, Budget(space=share_of_all(graph, 0.1)[0]), 0.01, 10.0)
+    whole = Model(graph, search.budget, Part(frozenset(graph.numbered.candidates)))
+    relaxed = whole.relax(10.0)
+    divided = whole.divided_further(relaxed.values)
+    assert all(len(graph.numbered.users[i]) > 1 for nodes in divided.values() for i in nodes)
+    once = Model(graph, search.budget, replace(whole.part, divided=divided))
+    missing, left = search.cost - whole.bound(relaxed), search.cost - once.bound(once.relax(10.0))
+    assert left < 0.6 * missing
+
+
+def test_what_the_relaxation_keeps_is_a_better_start_than_nothing() -> None:
+    graph = random_and_or_graph(Random(1), 60)
+    search = Search(graph, Budget(space=share_of_all(graph, 0.1)[0]), 0.01, 10.0)
+    from_nothing, model = search.cost, Model(graph, search.budget, Part(frozenset(graph.numbered.candidates)))
+    model = Model(graph, search.budget, replace(model.part, divided=model.divided_further(model.relax(10.0).values)))
+    search._round(model, model.relax(10.0).values)
+    assert search.cost < 0.98 * from_nothing
+    assert search.budget.fits(Costs(graph.numbered, search.kept).size, 0.0)
+
+
+@seeds(6)
+def test_a_bound_is_one_whatever_the_gap(seed: int) -> None:
+    rng = Random(seed)
+    graph = random_and_or_graph(rng, 30, updates=rng.random() < 0.5)
+    budget = Budget(space=share_of_all(graph, rng.uniform(0.05, 0.3))[0])
+    best = choose(graph, budget, Exact()).cost
+    for gap in (0.005, 0.02, 0.05):
+        found = choose(graph, budget, Exact(gap=gap))
+        assert found.bound <= best * (1 + 1e-6) <= found.cost * (1 + 2e-6)
+
+
+@seeds(15)
+def test_what_must_be_kept_is_kept_and_the_rest_is_the_best(seed: int) -> None:
+    rng = Random(seed)
+    graph = random_and_or_graph(rng, 6, updates=rng.random() < 0.5, layouts=rng.random() < 0.5)
+    numbered = graph.numbered
+    budget = Budget(space=share_of_all(graph, rng.uniform(0.4, 0.8))[0])
+    views = [i for i in numbered.candidates if numbered.layout_of[i] < 0 and budget.fits(numbered.size[i], 0.0)]
+    if not views or len(numbered.candidates) > 9:
+        return
+    must = frozenset((rng.choice(views),))
+    best = every_choice(graph, budget, must)
+    nodes = range(len(numbered))
+    divided = {
+        (i, upkeep): frozenset(j for j in nodes if rng.random() < 0.5) for i in nodes for upkeep in (False, True)
+    }
+    model = Model(graph, budget, Part(frozenset(numbered.candidates), must, divided))
+    solved = model.solve(0.0, 10.0, math.inf)
+    assert solved.proved and solved.bound + model.ledger.constant == pytest.approx(best, rel=1e-6)
+    assert must <= model.kept(solved, 0.5)
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -31,7 +31,7 @@ _LARGE = 0.1  # of the budget
 _FOR_FEW = 0.1  # of the time; where it does not suffice, the search among all finds more in the rest
 _LITTLE = 0.25  # of the gap: what costs so much less is worth finding early, since it is easier to prove
 _NONE = 1e-6  # kept by less is not kept
-_MOSTLY = 0.5
+_MOSTLY = 0.5  # what is kept by more is a start for greedy
 _ROUNDING = 1e-6  # of the cost: what a reduced cost may be wrong by
 _WORTH_IT = 0.5  # of what is still to be proved: what one more relaxation must have brought for another
 

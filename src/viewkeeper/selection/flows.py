@@ -32,9 +32,9 @@ class Flow:
     reads: Mapping[int, int]
 
     def too_shared(self, values: Floats, keep: Mapping[int, int]) -> set[int]:
-        """The nodes with several users that a place is read through more than could be, were these told apart.
+        """The nodes with several users on the way to a place that is read more than it could be, were these told apart.
 
-        Of a use that is one of n, as many of which are taken, no more than x can be read if x of the view is kept.
+        Of each use that is taken no more than x can be read if x of the view is kept, and no more than flows there.
         """
         found: set[int] = set()
         taken: dict[int, float] = {0: 1.0}  # how many uses of each place are

@@ -21,9 +21,9 @@ import numpy as np
 from viewkeeper.selection.costs import Side
 
 
-@dataclass(frozen=True)
+@dataclass
 class Way:
-    """What it costs besides its inputs, and these: places, each with how often it is used."""
+    """What it costs besides its inputs, and these as they are found: places, each with how often it is used."""
 
     cost: float
     inputs: list[tuple[int, int]] = field(default_factory=list)
@@ -31,7 +31,7 @@ class Way:
 
 @dataclass(frozen=True)
 class Use:
-    """By a way of a place, the how manieth it is, so many times; worth it if it costs less than `most` each time."""
+    """By one of the ways of a place, so many times; not worth it if it costs `most` or more each time."""
 
     way: int
     times: int
@@ -41,9 +41,9 @@ class Use:
 Users = Mapping[int, Sequence[Use]]  # by their places
 
 
-@dataclass(frozen=True)
+@dataclass
 class Place:
-    """A node, where it is used, and how often at most; its ways worth taking.
+    """A node, where it is used, and how often at most; its ways worth taking, as they are found.
 
     One way needs no inputs: base tables alone, and what is kept in any case.
     """
@@ -67,7 +67,7 @@ def places(top: int, cost: float, worst: Side, best: Side, divided: Collection[i
         i = -heappop(waiting)
         alone = cost if i == top else worst.used[i]
         for some in _parts(users[i], i in divided):
-            most = min([alone, max((use.most for uses in some.values() for use in uses), default=math.inf)])
+            most = min(alone, max((use.most for uses in some.values() for use in uses), default=alone))
             often = sum(found[p].often * max(use.times for use in uses) for p, uses in some.items())
             place = Place(i, some, often if some else 1.0, [Way(alone)] if alone <= most < math.inf else [])
             for p, uses in some.items():
