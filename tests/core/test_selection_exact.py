@@ -15,7 +15,7 @@ from graph_examples import any_or_graph, every_choice, random_budget, random_gra
 from viewkeeper.selection.choice import Budget, names, total
 from viewkeeper.selection.choose import choose
 from viewkeeper.selection.costs import Costs, tau
-from viewkeeper.selection.exact import Model, Part, Search
+from viewkeeper.selection.exact import Detail, Model, Part, Search
 from viewkeeper.selection.graph import Arc, View, ViewGraph
 from viewkeeper.selection.interchange import interchanged
 from viewkeeper.selection.methods import (
@@ -109,6 +109,11 @@ def test_a_node_that_is_used_by_several_has_a_place_for_each() -> None:
     assert [place.often for place in apart] == [1, 2, 1, 2, 2, 2, 1, 2]
 
 
+def told_apart(model: Model) -> Detail:
+    """Without anything else that the relaxation shows."""
+    return Detail(model.closer(model.relax(10.0).values).divided)
+
+
 @seeds(10)
 def test_uses_told_apart_bound_more_closely_and_what_is_best_stays(seed: int) -> None:
     rng = Random(seed)
@@ -118,10 +123,10 @@ def test_uses_told_apart_bound_more_closely_and_what_is_best_stays(seed: int) ->
     best = choose(graph, budget, Exact()).cost
     all_of_them = frozenset(graph.numbered.candidates)
     whole = Model(graph, budget, Part(all_of_them))
-    once = Model(graph, budget, Part(all_of_them, divided=whole.divided_further(whole.relax(10.0).values)))
+    once = Model(graph, budget, Part(all_of_them, detail=told_apart(whole)))
     flows = [(i, is_upkeep) for i in range(len(graph.numbered)) for is_upkeep in (False, True)]
     some = {flow: frozenset(i for i in range(len(graph.numbered)) if rng.random() < 0.5) for flow in flows}
-    apart = Model(graph, budget, Part(all_of_them, divided=some))
+    apart = Model(graph, budget, Part(all_of_them, detail=Detail(some)))
     for model in (whole, once, apart):
         solved = model.solve(0.0, 10.0, math.inf)
         assert solved.proved and solved.bound + model.ledger.constant == pytest.approx(best, rel=1e-6)
@@ -135,9 +140,9 @@ def test_where_the_relaxation_reads_too_much_uses_are_told_apart(seed: int) -> N
     search = Search(graph, Budget(space=share_of_all(graph, 0.1)[0]), 0.01, 10.0)
     whole = Model(graph, search.budget, Part(frozenset(graph.numbered.candidates)))
     relaxed = whole.relax(10.0)
-    divided = whole.divided_further(relaxed.values)
-    assert all(len(graph.numbered.users[i]) > 1 for nodes in divided.values() for i in nodes)
-    once = Model(graph, search.budget, replace(whole.part, divided=divided))
+    detail = told_apart(whole)
+    assert all(len(graph.numbered.users[i]) > 1 for nodes in detail.divided.values() for i in nodes)
+    once = Model(graph, search.budget, replace(whole.part, detail=detail))
     missing, left = search.cost - whole.bound(relaxed), search.cost - once.bound(once.relax(10.0))
     assert left < 0.6 * missing
 
@@ -146,8 +151,8 @@ def test_what_the_relaxation_keeps_is_a_better_start_than_nothing() -> None:
     graph = random_and_or_graph(Random(1), 60)
     search = Search(graph, Budget(space=share_of_all(graph, 0.1)[0]), 0.01, 10.0)
     from_nothing, model = search.cost, Model(graph, search.budget, Part(frozenset(graph.numbered.candidates)))
-    model = Model(graph, search.budget, replace(model.part, divided=model.divided_further(model.relax(10.0).values)))
-    search._round(model, model.relax(10.0).values)
+    model = Model(graph, search.budget, replace(model.part, detail=told_apart(model)))
+    search._round(model, model.relax(10.0))
     assert search.cost < 0.98 * from_nothing
     assert search.budget.fits(Costs(graph.numbered, search.kept).size, 0.0)
 
@@ -178,7 +183,7 @@ def test_what_must_be_kept_is_kept_and_the_rest_is_the_best(seed: int) -> None:
     divided = {
         (i, upkeep): frozenset(j for j in nodes if rng.random() < 0.5) for i in nodes for upkeep in (False, True)
     }
-    model = Model(graph, budget, Part(frozenset(numbered.candidates), must, divided))
+    model = Model(graph, budget, Part(frozenset(numbered.candidates), must, Detail(divided)))
     solved = model.solve(0.0, 10.0, math.inf)
     assert solved.proved and solved.bound + model.ledger.constant == pytest.approx(best, rel=1e-6)
     assert must <= model.kept(solved, 0.5)

@@ -16,6 +16,7 @@ import time
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 
+from viewkeeper.selection.anneal import Walk
 from viewkeeper.selection.choice import Budget, Choice, Step, finish, names, total
 from viewkeeper.selection.costs import Costs
 from viewkeeper.selection.flows import Divided, Flows
@@ -25,6 +26,7 @@ from viewkeeper.selection.ledger import Ledger
 from viewkeeper.selection.levels import Levels
 from viewkeeper.selection.program import Relaxation, Solution
 from viewkeeper.selection.reach import Floats
+from viewkeeper.selection.ties import Tie, Ties
 
 _NARROWER = 1 - 2e-6  # HiGHS may exceed a row by a millionth
 _LARGE = 0.1  # of the budget
@@ -33,7 +35,20 @@ _LITTLE = 0.25  # of the gap: what costs so much less is worth finding early, si
 _NONE = 1e-6  # kept by less is not kept
 _MOSTLY = 0.5  # what is kept by more is a start for greedy
 _ROUNDING = 1e-6  # of the cost: what a reduced cost may be wrong by
+_MOVES = 70  # of annealing, for each that may be kept
 _WORTH_IT = 0.5  # of what is still to be proved: what one more relaxation must have brought for another
+
+
+@dataclass(frozen=True)
+class Detail:
+    """How closely flows look: whose uses they tell apart, what ties them, and whose maintenance they follow.
+
+    followed   None for all; the maintenance of other views is as cheap as if everything were kept
+    """
+
+    divided: Divided = field(default_factory=dict)
+    ties: frozenset[Tie] = frozenset()
+    followed: frozenset[int] | None = None
 
 
 @dataclass(frozen=True)
@@ -42,11 +57,15 @@ class Part:
 
     may: frozenset[int]
     must: frozenset[int] = frozenset()
-    divided: Divided = field(default_factory=dict)
+    detail: Detail = Detail()
 
     def of(self, may: Collection[int]) -> Part:
         """Those of them that keep nothing else."""
         return replace(self, may=frozenset(may))
+
+    def wholly(self) -> Part:
+        """The same, with all maintenance followed."""
+        return replace(self, detail=replace(self.detail, followed=None))
 
 
 def exact(graph: ViewGraph, budget: Budget, gap: float, seconds: float) -> Choice:
@@ -73,18 +92,22 @@ class Search:
         self.cost = total(stages.costs, budget)
         self.bound = stages.ceilings.bound(budget)
         self.ceilings = stages.ceilings
+        self.walks = 0
         self.elsewhere = math.inf  # no choice that was decided against is below this
         self.reason = f"greedy-interchange; nothing better was found in {seconds:.3g} s"
 
     def run(self) -> None:
-        model = Model(self.graph, self.budget, Part(frozenset(self.graph.numbered.candidates)))
+        everything = frozenset(self.graph.numbered.candidates)
+        if self.graph.kind != "or":
+            self._anneal(everything)
+        model = Model(self.graph, self.budget, Part(everything, detail=Detail(followed=frozenset(self.kept))))
         relaxed = model.relax(self._left())
         if relaxed.values is not None:
             self.bound = max(self.bound, model.bound(relaxed))
-            self._round(model, relaxed.values)
+            self._round(model, relaxed)
             model, relaxed = self._divide(model, relaxed)
         if relaxed.values is not None and not self._is_proved():
-            few = Part(frozenset(model.kept(relaxed, _NONE) | self.kept), divided=model.part.divided)
+            few = Part(frozenset(model.kept(relaxed, _NONE) | self.kept), detail=model.part.detail)
             self._solve(few, self.gap / 2, self._left() * _FOR_FEW, self._enough(self.gap * _LITTLE))
             model, relaxed = self._decide(model, relaxed)
         if not self._is_proved() and time.monotonic() < self.end:
@@ -97,10 +120,10 @@ class Search:
     def _divide(self, model: Model, relaxed: Relaxation) -> tuple[Model, Relaxation]:
         """What is left if flows look more closely, as long as that brings the bound much nearer."""
         while not self._is_proved() and relaxed.values is not None and self._left() > self.seconds / 4:
-            divided, enough = model.divided_further(relaxed.values), self._enough(self.gap)
-            if divided == model.part.divided:
+            detail, enough = model.closer(relaxed.values), self._enough(self.gap)
+            if detail == model.part.detail:
                 break
-            part = replace(model.part.of(model.worth_trying(relaxed, enough)), divided=divided)
+            part = replace(model.part.of(model.worth_trying(relaxed, enough)), detail=detail)
             finer = Model(self.graph, self.budget, part)
             found = finer.relax(self._left() / 2)
             if found.values is None and found.bound < math.inf:
@@ -110,24 +133,37 @@ class Search:
             model, relaxed = finer, found
             self.bound = max(self.bound, min(model.bound(relaxed), self.elsewhere))
             if relaxed.values is not None:
-                self._round(model, relaxed.values)
+                self._round(model, relaxed)
             if gained < _WORTH_IT * (enough - model.bound(relaxed)):
                 break
         return model, relaxed
 
-    def _round(self, model: Model, values: Floats) -> None:
+    def _round(self, model: Model, relaxed: Relaxation) -> None:
         """Greedy and exchanges once more, from what the relaxation keeps for the most part."""
         numbered, keep = self.graph.numbered, model.ledger.keep
-        mostly = [i for i, x in keep.items() if values[x] > _MOSTLY]
+        assert relaxed.values is not None
+        share = {i: float(relaxed.values[x]) for i, x in keep.items()}
         start = Costs(numbered)
         # A layout is kept by no more than its view.
-        for i in sorted(mostly, key=lambda i: (-values[keep[i]], numbered.layout_of[i] >= 0)):
-            if _stands(numbered, i, start.kept):
+        for i in sorted(share, key=lambda i: (-share[i], numbered.layout_of[i] >= 0)):
+            if share[i] > _MOSTLY and _stands(numbered, i, start.kept):
                 move = start.move([i])
                 if self.budget.fits(start.size + move.size, start.upkeep + move.upkeep):
                     start.take(move)
-        stages = interchanged(self.graph, self.budget, self._left() * _FOR_FEW, start.kept, self.ceilings)
-        self._take(stages.costs, "greedy-interchange from what the relaxation keeps")
+        self._exchange(start.kept, "greedy-interchange from what the relaxation keeps")
+        if model.flows is not None and not self._is_proved():
+            self._anneal(model.kept(relaxed, _NONE) | self.kept)
+
+    def _anneal(self, candidates: Collection[int]) -> None:
+        """Where exchanges stop there may be better choices further on, from which they lead to still better ones."""
+        self.walks += 1
+        walk = Walk(self.graph.numbered, self.budget, self.kept, sorted(candidates), self.walks)
+        walk.run(_MOVES * len(candidates), self._left() * _FOR_FEW)
+        self._exchange(walk.best, "greedy-interchange after annealing")
+
+    def _exchange(self, start: Collection[int], reason: str) -> None:
+        stages = interchanged(self.graph, self.budget, self._left() * _FOR_FEW, start, self.ceilings)
+        self._take(stages.costs, reason)
 
     def _take(self, costs: Costs, reason: str) -> None:
         """What is better than what is known."""
@@ -166,6 +202,7 @@ class Search:
 
     def _solve(self, part: Part, gap: float, seconds: float, below: float) -> float:
         """Takes the best choice among these that is below that cost, if there is one; what none is below comes back."""
+        part = part.wholly()
         model = Model(self.graph, self.budget, part)
         solution = model.solve(gap, seconds, below)
         kept = model.kept(solution, 0.5)
@@ -200,8 +237,10 @@ class Model:
         if graph.kind == "or":
             Levels(numbered, self.ledger, Costs(numbered)).add()
         else:
-            self.flows = Flows(numbered, self.ledger, Costs(numbered, part.must), part.divided)
+            detail, least = part.detail, Costs(numbered, part.must)
+            self.flows = Flows(numbered, self.ledger, least, detail.divided, detail.followed)
             self.flows.add()
+            Ties(self.flows).add(detail.ties)
         if budget.space is not None:
             share = [(x, numbered.size[i] / budget.space) for i, x in keep.items() if numbered.size[i]]
             program.row(share, most=narrower)
@@ -212,13 +251,18 @@ class Model:
 
     def both_ways(self, view: int) -> tuple[Model, Model]:
         """The same without this view, and with it."""
-        without = self.part.of(self.part.may - {view})
-        parts = (without, replace(self.part, must=self.part.must | {view}))
+        part = self.part
+        parts = part.of(part.may - {view}), replace(part, must=part.must | {view})
         return Model(self.graph, self.budget, parts[0]), Model(self.graph, self.budget, parts[1])
 
-    def divided_further(self, values: Floats) -> Divided:
-        """What is to be told apart in flows, after what the relaxation gave."""
-        return self.flows.divided_further(values) if self.flows is not None else self.part.divided
+    def closer(self, values: Floats) -> Detail:
+        """What is to be told apart in flows, what to be tied, and what to follow, after what the relaxation gave."""
+        detail = self.part.detail
+        if self.flows is None:
+            return detail
+        kept = {i for i, x in self.ledger.keep.items() if values[x] > _NONE}
+        followed = None if detail.followed is None else detail.followed | kept
+        return Detail(self.flows.divided_further(values), detail.ties | Ties(self.flows).found(values), followed)
 
     def relax(self, seconds: float) -> Relaxation:
         return self.ledger.program.relax(seconds)

@@ -7,7 +7,7 @@ Where the relaxation reads more than it could if all uses of a view were apart, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from viewkeeper.selection.costs import Costs, Side
@@ -25,11 +25,20 @@ _TOO_MUCH = 1e-3  # the same: what is read
 
 @dataclass(frozen=True)
 class Flow:
-    """The places of one flow, the variables of their ways, and those of what is read where."""
+    """The places of one flow, the variables of their ways, and those of what is read where.
+
+    often   how often each node can be used at most
+    """
 
     places: Sequence[Place]
     ways: Sequence[Sequence[int]]
     reads: Mapping[int, int]
+    often: Mapping[int, float]
+
+    def most(self, p: int) -> float:
+        """How often a place can be read."""
+        place = self.places[p]
+        return min(place.often, self.often[place.node])
 
     def too_shared(self, values: Floats, keep: Mapping[int, int]) -> set[int]:
         """The nodes with several users on the way to a place that is read more than it could be, were these told apart.
@@ -60,14 +69,18 @@ class Flows:
 
     least      the costs with only that kept which must be
     divided    for each flow the nodes that have a place for each user
+    followed   the views whose maintenance is a flow, None for all; that of others costs what it does at best
     """
 
-    def __init__(self, graph: Numbered, ledger: Ledger, least: Costs, divided: Divided) -> None:
+    def __init__(
+        self, graph: Numbered, ledger: Ledger, least: Costs, divided: Divided, followed: Collection[int] | None = None
+    ) -> None:
         self.graph = graph
         self.ledger = ledger
         self.least = least
         self.everything = Costs(graph, ledger.keep)
         self.divided = divided
+        self.followed = followed
         self.all: dict[Flowing, Flow] = {}
 
     def add(self) -> None:
@@ -75,7 +88,7 @@ class Flows:
             if often and self.graph.is_base[i]:
                 self.ledger.constant += often * self.graph.reading[i]
             elif often:
-                for variable, cost in self._flow(i, None, self.least.queries, self.everything.queries):
+                for variable, cost in self._flow(i, None):
                     self.ledger.program.add_cost(variable, often * cost)
         for i, x in self.ledger.keep.items():
             self._add_upkeep(i, x)
@@ -91,16 +104,27 @@ class Flows:
         if not often:
             return
         self.ledger.pay_upkeep(x, often * self.graph.maintenance[i])
-        if self.graph.layout_of[i] < 0:
-            for variable, cost in self._flow(i, x, self.least.upkeeps, self.everything.upkeeps):
+        if self.graph.layout_of[i] >= 0:
+            return
+        if self.followed is not None and i not in self.followed:
+            self.ledger.pay_upkeep(x, often * self.everything.upkeeps.computed[i])
+        else:
+            for variable, cost in self._flow(i, x):
                 self.ledger.pay_upkeep(variable, often * cost)
 
-    def _flow(self, top: int, source: int | None, worst: Side, best: Side) -> list[tuple[int, float]]:
+    def sides(self, is_upkeep: bool) -> tuple[Side, Side]:
+        """What everything costs at worst and at best, as queries or as maintenance."""
+        if is_upkeep:
+            return self.least.upkeeps, self.everything.upkeeps
+        return self.least.queries, self.everything.queries
+
+    def _flow(self, top: int, source: int | None) -> list[tuple[int, float]]:
         """One unit, or x of the source, enters at the top; what enters a place leaves by its ways, or is read there.
 
         The variables come back with what one unit through each costs.
         """
         program, keep = self.ledger.program, self.ledger.keep
+        worst, best = self.sides(source is not None)
         # The change of a view may be read, but it must be computed for the view itself.
         alone = worst.used[top] if source is None else worst.computed[top]
         found = places(top, alone, worst, best)
@@ -136,5 +160,5 @@ class Flows:
         for i, several in read.items():
             if len(several) > 1:  # not all places of a node need be used at once: some are of alternatives
                 program.row([*several, (keep[i], -often[i])], most=0.0)
-        self.all[flowing] = Flow(found, ways, reads)
+        self.all[flowing] = Flow(found, ways, reads, often)
         return costs

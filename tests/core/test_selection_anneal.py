@@ -1,0 +1,71 @@
+"""Annealing: what it finds fits, is the same each time, and is better than what exchanges find."""
+
+from __future__ import annotations
+
+import math
+import time
+from random import Random
+
+import pytest
+from graph_examples import every_choice, random_budget, random_graph, seeds, share_of_all
+
+from viewkeeper.selection.anneal import Walk
+from viewkeeper.selection.choice import Budget, total
+from viewkeeper.selection.costs import Costs
+from viewkeeper.selection.exact import Search
+from viewkeeper.testing.view_graphs import random_and_or_graph
+
+pytestmark = pytest.mark.core
+
+
+@seeds(20)
+def test_a_walk_ends_within_the_budget_with_what_it_says(seed: int) -> None:
+    rng = Random(seed)
+    graph = random_graph(rng)
+    numbered = graph.numbered
+    if not 0 < len(numbered.candidates) <= 8:
+        return
+    budget = random_budget(rng, graph)
+    walk = Walk(numbered, budget, (), numbered.candidates, 1)
+    walk.run(600, math.inf)
+    costs = Costs(numbered, walk.best)
+    assert budget.fits(costs.size, costs.upkeep)
+    assert total(costs, budget) == pytest.approx(walk.least)
+    assert every_choice(graph, budget) * (1 - 1e-9) <= walk.least <= total(Costs(numbered), budget)
+    assert all(numbered.layout_of[i] < 0 or _there(numbered, i, walk.best) for i in walk.best)
+
+
+def _there(numbered, layout, kept) -> bool:  # type: ignore[no-untyped-def]
+    return numbered.is_base[numbered.layout_of[layout]] or numbered.layout_of[layout] in kept
+
+
+def test_a_walk_is_the_same_each_time_and_another_with_another_seed() -> None:
+    numbered = random_and_or_graph(Random(3), 60, updates=True).numbered
+    budget = Budget(maintenance=Costs(numbered, numbered.candidates).upkeep * 0.1)
+    walks = [Walk(numbered, budget, (), numbered.candidates, seed) for seed in (1, 1, 2)]
+    for walk in walks:
+        walk.run(300, math.inf)
+    assert walks[0].costs.kept == walks[1].costs.kept != walks[2].costs.kept
+    assert walks[0].best == walks[1].best
+
+
+def test_a_walk_keeps_only_candidates_and_stops_when_the_time_is_over() -> None:
+    numbered = random_and_or_graph(Random(3), 60).numbered
+    budget = Budget(space=100.0)
+    some = numbered.candidates[::3]
+    walk = Walk(numbered, budget, (), some, 1)
+    started = time.monotonic()
+    walk.run(10**9, 0.1)
+    assert time.monotonic() - started < 5
+    assert walk.best and walk.best <= set(some)
+
+
+@pytest.mark.parametrize("seed", [2, 3])
+def test_annealing_finds_what_exchanges_do_not(seed: int) -> None:
+    """Where views are cheap to keep only beside others."""
+    graph = random_and_or_graph(Random(seed), 100, updates=True)
+    search = Search(graph, Budget(*share_of_all(graph, 0.1)), 0.01, 60.0)
+    before = search.cost
+    search._anneal(graph.numbered.candidates)
+    assert search.cost < 0.98 * before
+    assert search._fits(set(search.kept))
