@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from random import Random
 
@@ -11,9 +10,11 @@ from graph_examples import every_choice, random_budget, random_graph, seeds, sha
 
 from viewkeeper.selection.anneal import Walk
 from viewkeeper.selection.choice import Budget, total
+from viewkeeper.selection.choose import choose
 from viewkeeper.selection.costs import Costs
 from viewkeeper.selection.exact import Search
-from viewkeeper.testing.view_graphs import random_and_or_graph
+from viewkeeper.selection.methods import Annealing, GreedyInterchange
+from viewkeeper.testing.view_graphs import figure_3_1, random_and_or_graph
 
 pytestmark = pytest.mark.core
 
@@ -27,7 +28,7 @@ def test_a_walk_ends_within_the_budget_with_what_it_says(seed: int) -> None:
         return
     budget = random_budget(rng, graph)
     walk = Walk(numbered, budget, (), numbered.candidates, 1)
-    walk.run(600, math.inf)
+    walk.run(600)
     costs = Costs(numbered, walk.best)
     assert budget.fits(costs.size, costs.upkeep)
     assert total(costs, budget) == pytest.approx(walk.least)
@@ -39,12 +40,23 @@ def _there(numbered, layout, kept) -> bool:  # type: ignore[no-untyped-def]
     return numbered.is_base[numbered.layout_of[layout]] or numbered.layout_of[layout] in kept
 
 
+def test_annealing_leaves_where_greedy_and_exchanges_stop() -> None:
+    """In figure 3.1 only V2 with three others is better than V1, and V1 and V2 together are too dear."""
+    budget = Budget(maintenance=4.0)
+    assert choose(figure_3_1(), budget, GreedyInterchange()).views == ("V1",)
+    choice = choose(figure_3_1(), budget, Annealing())
+    assert set(choice.views) == {"V2", "V3", "V4", "V5"} and choice.cost == pytest.approx(61.0)
+    step = next(step for step in choice.trace if "random moves" in step.reason)
+    assert step.dropped == ("V1",) and step.reason == "the best of 500 random moves"
+    assert choose(figure_3_1(), budget, Annealing(moves=0)).views == ("V1",)
+
+
 def test_a_walk_is_the_same_each_time_and_another_with_another_seed() -> None:
     numbered = random_and_or_graph(Random(3), 60, updates=True).numbered
     budget = Budget(maintenance=Costs(numbered, numbered.candidates).upkeep * 0.1)
     walks = [Walk(numbered, budget, (), numbered.candidates, seed) for seed in (1, 1, 2)]
     for walk in walks:
-        walk.run(300, math.inf)
+        walk.run(300)
     assert walks[0].costs.kept == walks[1].costs.kept != walks[2].costs.kept
     assert walks[0].best == walks[1].best
 

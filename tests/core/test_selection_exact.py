@@ -19,6 +19,7 @@ from viewkeeper.selection.exact import Detail, Model, Part, Search
 from viewkeeper.selection.graph import Arc, View, ViewGraph
 from viewkeeper.selection.interchange import interchanged
 from viewkeeper.selection.methods import (
+    Annealing,
     AOGreedy,
     AStar,
     Exact,
@@ -210,7 +211,7 @@ def test_bounds_are_bounds_and_hard_budgets_hard(seed: int) -> None:
     graph = random_graph(rng)
     budget = random_budget(rng, graph)
     best = choose(graph, budget, Exact()).cost
-    methods = [Greedy(), GreedyInterchange(), RGreedy(3), InnerLevel(), GuessOne()]
+    methods = [Greedy(), GreedyInterchange(), RGreedy(3), InnerLevel(), GuessOne(), Annealing(20)]
     if budget.space is not None and budget.maintenance is None and not graph.numbered.has_updates:
         methods += [AOGreedy(), MultiLevel(1)]
     for method in methods:

@@ -24,6 +24,7 @@ from viewkeeper.selection.choose import choose
 from viewkeeper.selection.costs import tau
 from viewkeeper.selection.graph import Arc, View, ViewGraph
 from viewkeeper.selection.methods import (
+    Annealing,
     AOGreedy,
     AStar,
     Exact,
@@ -159,6 +160,7 @@ PICTURES: dict[str, Callable[[], str]] = {
     "inverted-tree": lambda: chosen(figure_3_1(), Budget(maintenance=4.0), InvertedTree()),
     "a-star": lambda: chosen(figure_3_1(), Budget(maintenance=4.0), AStar()),
     "guess-one": lambda: chosen(crumb_and_cake(), Budget(space=100.0), GuessOne()),
+    "annealing": lambda: chosen(figure_3_1(), Budget(maintenance=4.0), Annealing()),
     "exact": lambda: chosen(figure_3_1(), Budget(space=3.0, maintenance=4.0), Exact()),
     "min-work-single": thirteen,
     "min-work": lambda: fenced("mermaid", expressions(figure_6(), one_way(figure_6(), figure_6_order()))),

@@ -10,23 +10,43 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from random import Random
 
-from viewkeeper.selection.choice import Budget, total
+from viewkeeper.selection.choice import Budget, Choice, Step, finish, names, total
 from viewkeeper.selection.costs import Costs, Move
-from viewkeeper.selection.graph import Numbered
+from viewkeeper.selection.graph import Numbered, ViewGraph
+from viewkeeper.selection.interchange import interchanged
 
-_WARM = 0.003  # of the cost: what is worse by so much is taken at first with a chance of 1/e
+_WARM = 1.0  # of the cost per candidate: what is worse by so much is taken at first with a chance of 1/e
 _COLD = 0.02  # of that, at last
 _EXCESS = 0.5  # of the cost: what exceeding a budget by all of it counts for at first
 _DEARER = 1.001  # by so much more with each move from where there is an excess
 _GOING = (0, 1, 1, 2)  # how many may go for one that comes
 
 
+def annealing(graph: ViewGraph, budget: Budget, moves: int, seed: int) -> Choice:
+    """Greedy and exchanges, a walk from there, and exchanges from the best that it met."""
+    budget = replace(budget, overshoot=False)
+    numbered = graph.numbered
+    first = interchanged(graph, budget)
+    before = frozenset(first.costs.kept)
+    walk = Walk(numbered, budget, before, numbered.candidates, seed)
+    walk.run(moves * len(numbered.candidates))
+    last = interchanged(graph, budget, start=walk.best, ceilings=first.ceilings)
+    trace = [*first.trace, *last.trace]
+    if walk.best != before:
+        come, go = (names(numbered, sorted(some)) for some in (walk.best - before, before - walk.best))
+        worth = total(first.costs, budget) - walk.least
+        trace.insert(len(first.trace), Step(come, worth, f"the best of {walk.moves} random moves", dropped=go))
+    return finish(graph, budget, last.costs.kept, first.ceilings.bound(budget), trace)
+
+
 class Walk:
     """From a choice within the budget, by moves that keep or drop one of the candidates; the same for the same seed.
 
-    best   the best choice within the budget that it met
+    best    the best choice within the budget that it met
+    moves   how many were tried
     """
 
     def __init__(
@@ -40,14 +60,16 @@ class Walk:
         self.best = frozenset(self.costs.kept)
         self.least = self.scale = total(self.costs, budget)
         self.per_excess = _EXCESS * self.scale
+        self.moves = 0
 
-    def run(self, moves: int, seconds: float) -> None:
+    def run(self, moves: int, seconds: float = math.inf) -> None:
         """So many moves, fewer if the time is over."""
         end = time.monotonic() + seconds
         for k in range(moves):
             if time.monotonic() >= end:
                 break
-            self._step(_WARM * _COLD ** (k / moves) * self.scale)
+            self.moves += 1
+            self._step(_WARM * _COLD ** (k / moves) * self.scale / len(self.graph.candidates))
 
     def _step(self, temperature: float) -> None:
         """A random move, taken if it saves something or by chance."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
+from viewkeeper.selection.anneal import annealing
 from viewkeeper.selection.ao_greedy import ao_greedy, multi_level
 from viewkeeper.selection.astar import astar
 from viewkeeper.selection.choice import Budget, Choice
@@ -14,6 +15,7 @@ from viewkeeper.selection.guess import guess_one
 from viewkeeper.selection.interchange import greedy_interchange
 from viewkeeper.selection.inverted_tree import inverted_tree
 from viewkeeper.selection.methods import (
+    Annealing,
     AOGreedy,
     AStar,
     Exact,
@@ -29,7 +31,10 @@ from viewkeeper.selection.methods import (
 
 
 def choose(graph: ViewGraph, budget: Budget, method: Method | None = None) -> Choice:
-    """The choice of one method; without one, the exact program. AStar, GuessOne and Exact never exceed a budget."""
+    """The choice of one method; without one, the exact program.
+
+    AStar, GuessOne, Annealing and Exact never exceed a budget.
+    """
     match method or Exact():
         case Greedy():
             return greedy(graph, budget)
@@ -49,6 +54,8 @@ def choose(graph: ViewGraph, budget: Budget, method: Method | None = None) -> Ch
             return astar(graph, budget, bound, limit)
         case GuessOne():
             return guess_one(graph, budget)
+        case Annealing(moves, seed):
+            return annealing(graph, budget, moves, seed)
         case Exact(gap, seconds):
             return exact(graph, budget, gap, seconds)
         case _ as unknown:

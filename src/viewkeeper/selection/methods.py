@@ -70,6 +70,17 @@ class GuessOne:
 
 
 @dataclass(frozen=True)
+class Annealing:
+    """Greedy-interchange and random moves, some of them for the worse; for budgets that must not be exceeded.
+
+    `moves` for each thing that may be kept; another `seed` is another walk.   [Kirkpatrick 1983]
+    """
+
+    moves: int = 100
+    seed: int = 1
+
+
+@dataclass(frozen=True)
 class Exact:
     """A mixed-integer program: proved optimal up to `gap`, or after `seconds` the best found with its proved gap."""
 
@@ -78,5 +89,15 @@ class Exact:
 
 
 Method = (
-    Greedy | GreedyInterchange | RGreedy | InnerLevel | AOGreedy | MultiLevel | InvertedTree | AStar | GuessOne | Exact
+    Greedy
+    | GreedyInterchange
+    | RGreedy
+    | InnerLevel
+    | AOGreedy
+    | MultiLevel
+    | InvertedTree
+    | AStar
+    | GuessOne
+    | Annealing
+    | Exact
 )
