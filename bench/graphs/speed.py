@@ -88,8 +88,9 @@ def timed_row(
     several = [graphs] * RUNS if isinstance(graphs, ViewGraph) else graphs
     runs = [timed(graph, a_tenth(graph, limited), method) for graph in several]
     what = "greedy" if isinstance(method, Greedy) else f"exact, gap {method.gap:g}"
-    kept, gap = len(runs[0][0].views), max(choice.gap for choice, _ in runs)
-    return [label, f"{what}, 10 % of {limited}", kept, *spread([seconds for _, seconds in runs]), f"{gap:.4f}"]
+    kept, gaps = len(runs[0][0].views), sorted(f"{choice.gap:.4f}" for choice, _ in runs)
+    shown = gaps[-1] if isinstance(graphs, ViewGraph) else ", ".join(gaps)
+    return [label, f"{what}, 10 % of {limited}", kept, *spread([seconds for _, seconds in runs]), shown]
 
 
 def a_tenth(graph: ViewGraph, limited: str) -> Budget:
@@ -120,7 +121,7 @@ def updating_rows() -> Iterator[list[object]]:
 def speed(report: Report) -> None:
     report.table(
         "Speed",
-        f"Seconds of one core, median of {RUNS} runs, or of one run of each graph, least and most; the largest gap. Graphs are built before the clock starts. Exact has a minute by the clock on the wall. "
+        f"Seconds of one core, median of {RUNS} runs, or of one run of each graph, least and most; the largest gap, or that of each graph. Graphs are built before the clock starts. Exact has a minute by the clock on the wall. "
         "Wanted: 10 000 views in 10 seconds at most.",
         ["graph", "what", "chosen or steps", "seconds", "least – most", "proved gap"],
         [*greedy_rows(), *exact_rows(), *updating_rows()],

@@ -22,6 +22,7 @@ _WARM = 1.0  # of the cost per candidate: what is worse by so much is taken at f
 _COLD = 0.02  # of that, at last
 _EXCESS = 0.5  # of the cost: what exceeding a budget by all of it counts for at first
 _DEARER = 1.001  # by so much more with each move from where there is an excess
+_AFRESH = 10_000  # moves after which costs are found anew: sums of many small changes drift
 _GOING = (0, 1, 1, 2)  # how many may go for one that comes
 
 
@@ -69,6 +70,8 @@ class Walk:
             if time.monotonic() >= end:
                 break
             self.moves += 1
+            if self.moves % _AFRESH == 0:
+                self.costs = Costs(self.graph, self.costs.kept)
             self._step(_WARM * _COLD ** (k / moves) * self.scale / len(self.graph.candidates))
 
     def _step(self, temperature: float) -> None:

@@ -1,10 +1,11 @@
 """The exact choice as a mixed-integer program: x(v) says whether v is kept (levels.py and flows.py say what it costs).
 
-Greedy and exchanges come first: HiGHS is then asked only for what costs less, so that it can rule out much early and
-need not look for good choices itself. Then the relaxation, of AND-OR graphs several times, each time with the uses of
-more views told apart. What it keeps, by parts or wholly, and what is kept so far are few views; the best choice among
-them is nearly always the best of all. Most other views are then ruled out by their reduced costs, the least by which
-the cost grows if such a view is kept, and what is left is searched.
+Greedy, exchanges and, where they may be far from the best, annealing come first: HiGHS is then asked only for what
+costs less, so that it can rule out much early and need not look for good choices itself. Then the relaxation, of AND-OR
+graphs several times, each time with the uses of more views told apart, more flows tied, and the maintenance of more
+views followed. What it keeps, by parts or wholly, and what is kept so far are few views; the best choice among them is
+nearly always the best of all. Most other views are then ruled out by their reduced costs, the least by which the cost
+grows if such a view is kept, and what is left is searched.
 
 Where few large views fill a budget the relaxation is weak: it keeps parts of them. These are tried both ways first.
 """
@@ -98,8 +99,7 @@ class Search:
 
     def run(self) -> None:
         everything = frozenset(self.graph.numbered.candidates)
-        if self.graph.kind != "or":
-            self._anneal(everything)
+        self._anneal(everything)
         model = Model(self.graph, self.budget, Part(everything, detail=Detail(followed=frozenset(self.kept))))
         relaxed = model.relax(self._left())
         if relaxed.values is not None:
@@ -151,11 +151,15 @@ class Search:
                 if self.budget.fits(start.size + move.size, start.upkeep + move.upkeep):
                     start.take(move)
         self._exchange(start.kept, "greedy-interchange from what the relaxation keeps")
-        if model.flows is not None and not self._is_proved():
-            self._anneal(model.kept(relaxed, _NONE) | self.kept)
+        self._anneal(model.kept(relaxed, _NONE) | self.kept)
 
     def _anneal(self, candidates: Collection[int]) -> None:
-        """Where exchanges stop there may be better choices further on, from which they lead to still better ones."""
+        """Where views are cheap to maintain only beside several others, exchanges stop far from the best.
+
+        On OR graphs the relaxation tells more, and sooner.
+        """
+        if self.graph.kind == "or" or not self.graph.numbered.has_updates or self._is_proved():
+            return
         self.walks += 1
         walk = Walk(self.graph.numbered, self.budget, self.kept, sorted(candidates), self.walks)
         walk.run(_MOVES * len(candidates), self._left() * _FOR_FEW)

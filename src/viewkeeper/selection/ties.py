@@ -1,4 +1,4 @@
-"""What flows have in common: whether a view is computed or maintained, it is in different worlds.
+"""What flows have in common: a view is computed where it is not kept, and maintained where it is.
 
 What a flow reads of w on its way through v, it reads because v is not kept; what the maintenance of v reads of w, it
 reads because v is kept. Both at once are no more than there is of w:
@@ -47,7 +47,7 @@ class Ties:
 
     def add(self, ties: Iterable[Tie]) -> None:
         """A row for each two places that a tie is about, where it holds."""
-        for tie in ties:
+        for tie in sorted(ties):
             if tie.node in self._of_use(tie.above, tie.flowing[1]):
                 continue
             read = [z for z, above in self._reads(tie.flowing, tie.node) if tie.above in above]
@@ -69,21 +69,22 @@ class Ties:
         maintained: dict[tuple[int, int], float] = {}
         for (v, is_upkeep), flow in self.flows.all.items():
             if is_upkeep and values[self.keep[v]] > _SOME:
-                for w, share in self._shares(flow, values):
-                    maintained[v, flow.places[w].node] = max(share, maintained.get((v, flow.places[w].node), 0.0))
+                for _, w, share in self._shares(flow, values):
+                    maintained[v, w] = max(share, maintained.get((v, w), 0.0))
         found: set[Tie] = set()
         for flowing, flow in self.flows.all.items():
-            for p, share in self._shares(flow, values):
-                w = flow.places[p].node
+            for p, w, share in self._shares(flow, values):
                 for v in self.above(flowing)[p]:
                     excess = share + maintained.get((v, w), 0.0) - values[self.keep[w]]
                     if (v, w) in maintained and excess > _TOO_MUCH and w not in self._of_use(v, flowing[1]):
                         found.add(Tie(flowing, v, w))
         return found
 
-    def _shares(self, flow: Flow, values: Floats) -> Iterator[tuple[int, float]]:
-        """What is read at each place, as a share of what can be."""
-        return ((p, values[z] / flow.most(p)) for p, z in flow.reads.items() if values[z] > _SOME)
+    def _shares(self, flow: Flow, values: Floats) -> Iterator[tuple[int, int, float]]:
+        """Each place where anything is read, its node, and the share of what can be that is."""
+        for p, z in flow.reads.items():
+            if values[z] > _SOME:
+                yield p, flow.places[p].node, values[z] / flow.most(p)
 
     def above(self, flowing: Flowing) -> Sequence[frozenset[int]]:
         """For each place the nodes that are computed on every way there; the view that is maintained is kept."""
