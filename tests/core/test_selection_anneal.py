@@ -81,3 +81,12 @@ def test_annealing_finds_what_exchanges_do_not(seed: int) -> None:
     search._anneal(graph.numbered.candidates)
     assert search.cost < 0.98 * before
     assert search._fits(set(search.kept))
+
+
+@seeds(10)
+def test_annealing_is_never_worse_than_exchanges(seed: int) -> None:
+    rng = Random(seed)
+    graph = random_graph(rng)
+    budget = random_budget(rng, graph)
+    walked = choose(graph, budget, Annealing(20))
+    assert walked.cost <= choose(graph, budget, GreedyInterchange()).cost * (1 + 1e-9)
