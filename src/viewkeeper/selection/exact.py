@@ -32,6 +32,7 @@ from viewkeeper.selection.ties import Tie, Ties
 _NARROWER = 1 - 2e-6  # HiGHS may exceed a row by a millionth
 _LARGE = 0.1  # of the budget
 _FOR_FEW = 0.1  # of the time; where it does not suffice, the search among all finds more in the rest
+_MOST = 0.9  # of the time left, for a relaxation: a search of what takes longer to relax would not come far
 _LITTLE = 0.25  # of the gap: what costs so much less is worth finding early, since it is easier to prove
 _NONE = 1e-6  # kept by less is not kept
 _MOSTLY = 0.5  # what is kept by more is a start for greedy
@@ -125,7 +126,7 @@ class Search:
                 break
             part = replace(model.part.of(model.worth_trying(relaxed, enough)), detail=detail)
             finer = Model(self.graph, self.budget, part)
-            found = finer.relax(self._left() / 2)
+            found = finer.relax(self._left() * _MOST)
             if found.values is None and found.bound < math.inf:
                 break
             self.elsewhere = min(self.elsewhere, enough)
