@@ -72,6 +72,17 @@ def test_a_walk_keeps_only_candidates_and_stops_when_the_time_is_over() -> None:
     assert walk.best and walk.best <= set(some)
 
 
+def test_a_walk_that_never_met_the_budget_can_still_come_back_to_it() -> None:
+    """Else what an excess counts for had fallen to two billionths by then."""
+    numbered = random_and_or_graph(Random(3), 10, updates=True).numbered
+    walk = Walk(numbered, Budget(space=1e6), (), numbered.candidates, 1)
+    walk.run(20_000)
+    assert walk.price == pytest.approx(0.01)
+    walk.budget = Budget(space=10.0)
+    walk.run(20_000)
+    assert walk.budget.fits(walk.costs.size, 0.0)
+
+
 @pytest.mark.parametrize("seed", [2, 3])
 def test_annealing_finds_what_exchanges_do_not(seed: int) -> None:
     """Where views are cheap to keep only beside others."""

@@ -138,9 +138,3 @@ def test_a_search_follows_all_maintenance(seed: int) -> None:
     part = Part(frozenset(graph.numbered.candidates), detail=Detail(followed=frozenset()))
     assert search._solve(part, 0.0, 10.0, math.inf) == pytest.approx(best)
     assert search.cost == pytest.approx(best)
-
-
-def test_views_over_any_others_under_a_maintenance_budget() -> None:
-    """Without ties and annealing the gap of this one was 1.9 % after ten seconds."""
-    graph = random_and_or_graph(Random(1), 100, updates=True)
-    assert choose(graph, Budget(maintenance=share_of_all(graph, 0.1)[1]), Exact(gap=0.01)).gap <= 0.01

@@ -22,6 +22,7 @@ _WARM = 1.0  # of the cost per candidate: what is worse by so much is taken at f
 _COLD = 0.02  # of that, at last
 _EXCESS = 0.5  # of the cost: what exceeding a budget by all of it counts for at first
 _DEARER = 1.001  # by so much more with each move from where there is an excess
+_FURTHEST = 100.0  # times as much, or as little, at most: else a walk that never met the budget could leave it for good
 _AFRESH = 10_000  # moves after which costs are found anew: sums of many small changes drift
 _GOING = (0, 1, 1, 2)  # how many may go for one that comes
 
@@ -31,6 +32,7 @@ def annealing(graph: ViewGraph, budget: Budget, moves: int, seed: int) -> Choice
     budget = replace(budget, overshoot=False)
     numbered = graph.numbered
     first = interchanged(graph, budget)
+    bound = first.ceilings.bound(budget)
     before = frozenset(first.costs.kept)
     walk = Walk(numbered, budget, before, numbered.candidates, seed)
     walk.run(moves * len(numbered.candidates))
@@ -40,7 +42,7 @@ def annealing(graph: ViewGraph, budget: Budget, moves: int, seed: int) -> Choice
         come, go = (names(numbered, sorted(some)) for some in (walk.best - before, before - walk.best))
         worth = total(first.costs, budget) - walk.least
         trace.insert(len(first.trace), Step(come, worth, f"the best of {walk.moves} random moves", dropped=go))
-    return finish(graph, budget, last.costs.kept, first.ceilings.bound(budget), trace)
+    return finish(graph, budget, last.costs.kept, bound, trace)
 
 
 class Walk:
@@ -48,6 +50,7 @@ class Walk:
 
     best    the best choice within the budget that it met
     moves   how many were tried
+    price   what an excess counts for, compared to the start
     """
 
     def __init__(
@@ -60,7 +63,7 @@ class Walk:
         self.costs = Costs(graph, start)
         self.best = frozenset(self.costs.kept)
         self.least = self.scale = total(self.costs, budget)
-        self.per_excess = _EXCESS * self.scale
+        self.price = 1.0
         self.moves = 0
 
     def run(self, moves: int, seconds: float = math.inf) -> None:
@@ -79,8 +82,9 @@ class Walk:
         move = self._move()
         before = self._excess(self.costs.size, self.costs.upkeep)
         after = self._excess(self.costs.size + move.size, self.costs.upkeep + move.upkeep)
-        self.per_excess *= _DEARER if before else 1 / _DEARER
-        worse = move.query + (move.upkeep if self.budget.counts_upkeep else 0.0) + self.per_excess * (after - before)
+        self.price = min(self.price * _DEARER, _FURTHEST) if before else max(self.price / _DEARER, 1 / _FURTHEST)
+        worse = move.query + (move.upkeep if self.budget.counts_upkeep else 0.0)
+        worse += self.price * _EXCESS * self.scale * (after - before)
         if worse > 0 and worse >= temperature * self.random.expovariate(1.0):
             return
         self.costs.take(move)

@@ -2,7 +2,8 @@
 
 One unit of flow goes from each query down through its arcs, an arc sending one unit to each of its inputs, until it
 ends in base tables and in what is kept: through the places that `places.py` finds. At first each node has one place.
-Where the relaxation reads more than it could if all uses of a view were apart, they are told apart.
+Where the relaxation reads more than it could if all uses of a view were apart, they are told apart (`ties.py` says what
+else it could not do). Of views that will hardly be kept, maintenance need not be a flow: it costs no less than at best.
 """
 
 from __future__ import annotations
